@@ -1,0 +1,122 @@
+"""`evaluate`: a scenario in, a report out. Composition only; it never raises on a plan that cannot be."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any
+
+from . import economics, reliability
+from .findings import findings
+from .ledgers.compute import rule_flops, step_flops
+from .machine.rates import peak_flops
+from .model.layers import Model, build
+from .numeric import is_array
+from .report import Report
+from .scenario import Scenario
+from .serving.sheet import evaluate_serving
+from .terms import recording, with_origins
+from .training import days
+from .training.sheet import evaluate_training
+
+
+def evaluate(scenario: Scenario, record: bool = False) -> Report:
+    """Everything that can be said of a scenario.
+
+    Any number of the scenario may be an array; the results then are arrays and there are no findings. With
+    `record` every number of the report carries the Term that computed it.
+    """
+    with recording() if record else nullcontext() as recorder:
+        subject = with_origins(scenario, "") if record else scenario
+        model = build(subject.model)
+        sheet = evaluate_training(subject, model) if subject.kind == "training" else evaluate_serving(subject, model)
+        values: dict[str, Any] = {
+            "name": scenario.name,
+            "kind": scenario.kind,
+            "model.parameters": model.parameters,
+            "model.active_parameters": model.parameters,
+        } | sheet.values
+        if subject.kind == "training":
+            values |= _training_totals(subject, model, values)
+    many = is_array(*values.values())
+    return Report(
+        scenario=scenario,
+        values=values,
+        communication=tuple(sheet.communication),
+        points=tuple(sheet.points),
+        stages=sheet.stages,
+        findings=() if many else tuple(findings(scenario, values, sheet)),
+        not_counted=sheet.not_counted,
+        terms=tuple(recorder.terms) if recorder else (),
+    )
+
+
+def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -> dict[str, Any]:
+    """Steps, days, whiteboard, reliability, money and what was measured."""
+    cluster, training, money = scenario.cluster, scenario.training, scenario.economics
+    peak = peak_flops(cluster.accelerator, training.precision)
+    steps = days.step_count(training.tokens, values["compute.tokens_per_step"])
+    nodes = reliability.node_count(cluster.gpus, cluster.gpus_per_node)
+    failures = scenario.reliability
+    mtbf = reliability.mean_time_between_failures(nodes, failures.node_failures_per_1000_days)
+    interval = reliability.checkpoint_interval(failures.checkpoint_seconds, mtbf)
+    ratio = reliability.effective_ratio(failures.checkpoint_seconds, interval, failures.restart_seconds, mtbf)
+    training_days = days.training_days(steps, values["time.step_s"], ratio)
+    hours = economics.gpu_hours(cluster.gpus, days.seconds_of_days(training_days))
+    power = economics.mean_power(cluster.accelerator.power, economics.IDLE_SHARE, economics.TRAINING_LOAD)
+    energy = economics.energy_kwh(hours, power, money.power_usage_effectiveness)
+    return {
+        "training.steps": steps,
+        "training.days": training_days,
+        "training.days_low": days.training_days(steps, values["time.low_s"], ratio),
+        "training.days_high": days.training_days(steps, values["time.high_s"], ratio),
+        "training.bound_days": days.training_days(steps, values["time.bound_s"], 1.0),
+        "training.gpu_hours": hours,
+        "training.effective_ratio": ratio,
+        "training.mean_time_between_failures_s": mtbf,
+        "training.checkpoint_interval_s": interval,
+        **_whiteboard(scenario, model, values, peak),
+        "cost.usd": economics.rental_cost(hours, money.gpu_price),
+        "cost.energy_kwh": energy,
+        "cost.carbon_kg": economics.carbon_kg(energy, money.grid_intensity),
+        **_measured(scenario, values, peak),
+    }
+
+
+def _whiteboard(scenario: Scenario, model: Model, values: dict[str, Any], peak: Any) -> dict[str, Any]:
+    training, parallel = scenario.training, scenario.parallelism
+    label = scenario.whiteboard.parameters if scenario.whiteboard.parameters is not None else model.parameters
+    stated = values["time.mfu"] if isinstance(training.mfu, str) else training.mfu
+    per_parameter = 18.0 if training.gradient_precision == "fp32" else 16.0
+    shards = days.whiteboard_shards(parallel.tp, parallel.pp)
+    return {
+        "whiteboard.parameters": label,
+        "whiteboard.static_bytes": days.whiteboard_static(label, per_parameter, shards),
+        "whiteboard.mfu": stated,
+        "whiteboard.days": days.whiteboard_days(label, training.tokens, scenario.cluster.gpus, peak, stated),
+    }
+
+
+def _measured(scenario: Scenario, values: dict[str, Any], peak: Any) -> dict[str, Any]:
+    """Utilisation of a step a person measured, and its distance to the bound and to the prediction."""
+    measured, gpus = scenario.measured, scenario.cluster.gpus
+    if measured.step_time is None and measured.tokens_per_s is None:
+        return {}
+    seconds = (
+        measured.step_time
+        if measured.step_time is not None
+        else days.step_of_throughput(values["compute.tokens_per_step"], measured.tokens_per_s)
+    )
+    return {
+        "measured.step_s": seconds,
+        "measured.mfu": days.utilisation(values["compute.model_flops_per_step"], gpus, peak, seconds),
+        "measured.mfu_rule": days.utilisation(_whiteboard_flops(scenario, values), gpus, peak, seconds),
+        "measured.hfu": days.utilisation(values["compute.hardware_flops_per_step"], gpus, peak, seconds),
+        "measured.over_bound": days.over(seconds, values["time.bound_s"]),
+        "measured.over_prediction": days.over(seconds, values["time.step_s"]),
+    }
+
+
+def _whiteboard_flops(scenario: Scenario, values: dict[str, Any]) -> Any:
+    label = scenario.whiteboard.parameters
+    parameters = values["model.parameters"] if label is None else label
+    return step_flops(rule_flops(6, parameters), values["compute.tokens_per_step"])

@@ -1,0 +1,105 @@
+"""Catalogue entries: mappings of a file to a ModelSpec, an Accelerator or a Network, and back."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import Field as Attribute
+from typing import Any
+
+from .errors import ScenarioError, did_you_mean
+from .field_values import parse_value, write_value
+from .fields import FACTS, FIELDS, Field
+from .model.spec import ModelSpec
+from .scenario import Accelerator, Link, Network, Peak
+from .units import QuantityError
+from .yaml_tree import Node
+
+#: The paths of a scenario at which an entry stands, and what it is read into.
+ENTRIES: dict[str, type] = {"model": ModelSpec, "cluster.accelerator": Accelerator, "cluster.network": Network}
+_NESTED: dict[str, type] = {"cluster.accelerator.peak": Peak, "cluster.accelerator.link": Link}
+#: What an entry that a person adds may leave out beside the defaults of its class.
+_IMPLIED: dict[str, Any] = {
+    "id": "custom",
+    "name": "Custom",
+    "vendor": "",
+    "generation": "other",
+    "peak": Peak(),
+    "link": Link("none", 1.25e9, 1),
+}
+
+
+def entry_field(path: str) -> Field | None:
+    """The field of one fact of an entry (`cluster.accelerator.peak.fp8`), or None where there is no such fact."""
+    prefix, _, name = path.rpartition(".")
+    kind = ENTRIES.get(prefix) or _NESTED.get(prefix)
+    attribute = next((a for a in fields(kind) if a.name == name), None) if kind else None
+    if attribute is None or path in _NESTED:
+        return None
+    return FIELDS.get(path) or FACTS.get(path) or Field(path, name, "text", "", "")
+
+
+def entry_paths() -> list[str]:
+    """The paths of all facts of entries."""
+    tables = {**ENTRIES, **_NESTED}
+    paths = (f"{prefix}.{attribute.name}" for prefix, kind in tables.items() for attribute in fields(kind))
+    return [path for path in paths if path not in _NESTED]
+
+
+def read_entry(node: Node, path: str, file: str, base: Any = None) -> Any:
+    """The entry that a mapping at `path` describes, on top of `base` where one is given.
+
+    Raises ScenarioError for unknown or missing facts and for values that are not possible.
+    """
+    kind = ENTRIES.get(path) or _NESTED[path]
+    if not isinstance(node.value, dict):
+        raise ScenarioError(file, node.line, path, "is not a mapping; write key: value lines")
+    attributes = {attribute.name: attribute for attribute in fields(kind)}
+    values = {}
+    for name, child in node.value.items():
+        if name not in attributes:
+            raise ScenarioError(file, child.line, f"{path}.{name}", f"unknown key; {did_you_mean(name, attributes)}")
+        below = getattr(base, name) if base is not None else _default(attributes[name])
+        values[name] = _fact(child, f"{path}.{name}", file, below)
+    if "memory" in values:
+        values.setdefault("memory_reported", None)  # the vendor's total is that of the part as built
+    if base is not None:
+        return replace(base, **values)
+    if kind is ModelSpec and "heads" in values:
+        values.setdefault("kv_heads", values["heads"])
+    usual = {name: value for name, a in attributes.items() if (value := _default(a)) is not MISSING}
+    missing = [name for name in attributes if name not in usual | values]
+    if missing:
+        raise ScenarioError(file, node.line, path, f"needs {', '.join(missing)} too, or base: and the id to start from")
+    return kind(**usual | values)
+
+
+def _default(attribute: Attribute[Any]) -> Any:
+    return _IMPLIED.get(attribute.name, MISSING) if attribute.default is MISSING else attribute.default
+
+
+def _fact(node: Node, path: str, file: str, default: Any) -> Any:
+    if path in _NESTED:
+        return read_entry(node, path, file, default if is_dataclass(default) else _NESTED[path]())
+    field = entry_field(path)
+    assert field is not None
+    if not isinstance(node.value, str):
+        raise ScenarioError(file, node.line, path, "takes one value, not a mapping or a list")
+    try:
+        return parse_value(field, node.value, None if default is MISSING else default)
+    except QuantityError as error:
+        raise ScenarioError(file, node.line, path, str(error)) from None
+
+
+def write_entry(entry: Any, path: str, base: Any = None) -> dict[str, Any]:
+    """The facts in which an entry differs from `base`, or from the defaults of its class, as a file says them."""
+    result = {}
+    for attribute in fields(entry):
+        value, name = getattr(entry, attribute.name), f"{path}.{attribute.name}"
+        usual = getattr(base, attribute.name) if base is not None else _default(attribute)
+        if value == usual:
+            continue
+        if name in _NESTED:
+            result[attribute.name] = write_entry(value, name, usual if is_dataclass(usual) else None)
+        elif field := entry_field(name):
+            result[attribute.name] = write_value(field, value)
+    return result

@@ -1,0 +1,181 @@
+"""All the words inside a chart and where they stand, for any renderer that can measure text.
+
+Every text gets a box in pixels: names over bars, values in bars, labels of rules, and, where there is room, the labels
+of marks and of line ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .figure import Bar, Figure, Label, Line, Mark, Rule
+from .placement import Box, beside, first_free, leader, meet, place
+
+Pixel = Callable[[float, float], tuple[float, float]]
+Measure = Callable[[str, bool], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text in its box (pixels, y upwards). `on` names the series of the solid bar it stands on, if it does."""
+
+    text: str
+    box: Box
+    bold: bool = False
+    series: str = "text"
+    on: str = ""
+    #: Whether lines may run behind it, so that it needs a patch of the ground's colour.
+    patch: bool = False
+    #: The point it belongs to, where it stands so far off that a thin line should lead there.
+    leader: tuple[float, float] | None = None
+
+
+def letter(figure: Figure, pixel: Pixel, measure: Measure, bounds: Box, point: float = 1.0) -> list[Text]:
+    """The texts of a figure with their boxes.
+
+    pixel: data position (x, y) to pixels with y upwards. measure: (text, bold) to width and height in pixels.
+    bounds: the plot's ground in pixels. point: pixels of one unit of `Mark.size`, which also scales the gaps.
+    """
+    gap = 4 * point
+    texts = [text for bar in figure.bars if (text := _bar_text(bar, pixel, measure, gap))]
+    fixed = _row_names(figure, pixel, measure, gap)
+    fixed += [_label(label, pixel, measure, bounds, gap) for label in figure.labels]
+    rims = [(*pixel(mark.x, mark.y), mark.size * point / 2) for mark in figure.marks]
+    free = _Ground(pixel, measure, bounds, point)
+    free.taken = [text.box for text in fixed] + [_rim(*rim) for rim in rims]
+    free.segments = _segments(figure, pixel)
+    free.rules = [_across(rule, figure, pixel, bounds) for rule in figure.rules]
+    fixed += [free.rule_label(rule, line) for rule, line in zip(figure.rules, free.rules, strict=True) if rule.label]
+    texts += fixed
+    texts += free.mark_labels([m for m in figure.marks if m.bold])
+    texts += free.line_labels([line for line in figure.lines if line.label])
+    return texts + free.mark_labels([m for m in figure.marks if m.label and not m.bold])
+
+
+def _bar_text(bar: Bar, pixel: Pixel, measure: Measure, gap: float) -> Text | None:
+    """The value inside a bar, when it fits."""
+    if not bar.text:
+        return None
+    (left, y), (right, _) = pixel(bar.start, bar.row), pixel(bar.start + bar.length, bar.row)
+    width, height = measure(bar.text, False)
+    if width + gap > right - left:
+        return None
+    box = ((left + right - width) / 2, y - height / 2, (left + right + width) / 2, y + height / 2)
+    return Text(bar.text, box, on=bar.series if bar.pattern == "solid" else "")
+
+
+def _row_names(figure: Figure, pixel: Pixel, measure: Measure, gap: float) -> list[Text]:
+    if not figure.y.above:
+        return []
+    texts = []
+    for row, name in enumerate(figure.y.categories):
+        half = max((bar.height for bar in figure.bars if bar.row == row), default=0.5) / 2
+        x, y = pixel(figure.x.low, row - half)
+        width, height = measure(name, False)
+        left, low = x + gap / 2, y + gap / 4
+        texts.append(Text(name, (left, low, left + width, low + height)))
+    return texts
+
+
+def _label(label: Label, pixel: Pixel, measure: Measure, bounds: Box, gap: float) -> Text:
+    x, y = pixel(label.x, label.y)
+    width, height = measure(label.text, label.bold)
+    left = {"left": x + gap, "center": x - width / 2, "right": x - width - gap}[label.align]
+    left = max(bounds[0], min(left, bounds[2] - width))
+    low = y - height / 2 + label.rise * height
+    return Text(label.text, (left, low, left + width, low + height), label.bold, label.series, patch=True)
+
+
+def _segments(figure: Figure, pixel: Pixel) -> list[Box]:
+    """Every piece of every line."""
+    segments = []
+    for line in figure.lines:
+        points = [pixel(x, y) for x, y in zip(line.x, line.y, strict=True)]
+        segments += [(*start, *end) for start, end in pairwise(points)]
+    return segments
+
+
+def _across(rule: Rule, figure: Figure, pixel: Pixel, bounds: Box) -> Box:
+    """A rule as a line from one side of the ground to the other."""
+    if rule.across == "x":
+        x, _ = pixel(rule.at, figure.y.low)
+        return x, bounds[1], x, bounds[3]
+    _, y = pixel(figure.x.low, rule.at)
+    return bounds[0], y, bounds[2], y
+
+
+class _Ground:
+    """The plot's ground while labels are put on it one after the other."""
+
+    def __init__(self, pixel: Pixel, measure: Measure, bounds: Box, point: float) -> None:
+        self.pixel, self.measure, self.bounds, self.point = pixel, measure, bounds, point
+        self.taken: list[Box] = []
+        self.segments: list[Box] = []
+        self.rules: list[Box] = []
+
+    def rule_label(self, rule: Rule, line: Box) -> Text:
+        """Beside one of the rule's ends, the first where nothing else stands."""
+        gap = 4 * self.point
+        width, height = self.measure(rule.label, False)
+        left, low, right, high = self.bounds
+        x, y, *_ = line
+        if rule.across == "x":
+            sides, ends = (x + gap, x - gap - width), (low + gap, high - height - gap)
+            spots = [(side, end) for end in ends for side in sides]
+        else:
+            spots = [(right - width - gap, y + gap / 2), (left + gap, y + gap / 2), (left + gap, y - height - gap / 2)]
+        boxes = [(x, y, x + width, y + height) for x, y in spots]
+        box = first_free(boxes, self.taken, self.segments + self.rules, self.bounds) or boxes[0]
+        self.taken.append(box)
+        return Text(rule.label, box, series=rule.series)
+
+    def mark_labels(self, marks: list[Mark]) -> list[Text]:
+        """Beside their marks, or off with a leader; bold ones may lie on a rule, others that find no room go without."""
+        anchors = [(*self.pixel(mark.x, mark.y), mark.size * self.point / 2) for mark in marks]
+        sizes = [self.measure(mark.label, mark.bold) for mark in marks]
+        gaps = tuple(gap * self.point for gap in (2, 12, 26, 42, 60))
+        others = [box for box in self.taken if not any(_rim(*anchor) == box for anchor in anchors)]
+        boxes = place(anchors, sizes, self.segments + self.rules, others, self.bounds, gaps)
+        if marks and marks[0].bold and None in boxes:
+            boxes = place(anchors, sizes, self.segments, others, self.bounds, gaps)
+        texts = []
+        for mark, (x, y, radius), box in zip(marks, anchors, boxes, strict=True):
+            if box:
+                x0, y0, *_ = leader(box, (x, y))
+                far = math.hypot(x0 - x, y0 - y) > radius + 8 * self.point
+                texts.append(Text(mark.label, box, mark.bold, patch=mark.bold, leader=(x, y) if far else None))
+                self.taken.append(box)
+        return texts
+
+    def line_labels(self, lines: list[Line]) -> list[Text]:
+        """Beside the end of their line, or further back along it."""
+        texts = []
+        for line in lines:
+            corners = [self.pixel(x, y) for x, y in zip(line.x, line.y, strict=True)]
+            size = self.measure(line.label, False)
+            spots = (
+                box
+                for corner in _backwards(corners)
+                for box in beside(corner, size, 4 * self.point)
+                if not any(meet(leader(box, corner), segment) for segment in self.segments)
+            )
+            box = first_free(spots, self.taken, self.segments + self.rules, self.bounds)
+            if box:
+                texts.append(Text(line.label, box, series=line.series))
+                self.taken.append(box)
+        return texts
+
+
+def _rim(x: float, y: float, radius: float) -> Box:
+    return x - radius, y - radius, x + radius, y + radius
+
+
+def _backwards(corners: list[tuple[float, float]], parts: int = 4) -> Iterator[tuple[float, float]]:
+    """Places along a line from its end to its start."""
+    for (x1, y1), (x0, y0) in pairwise(reversed(corners)):
+        for part in range(parts):
+            yield x1 + (x0 - x1) * part / parts, y1 + (y0 - y1) * part / parts
+    yield corners[0]

@@ -1,0 +1,147 @@
+"""The memory ledger of one GPU: stacked bars, the capacity, and what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..report import Report
+from ..units import format_quantity
+from .figure import Axis, Bar, Figure, Label, Rule
+from .ticks import linear_ticks
+from .words import GIB, gib, percent
+
+#: Items of a training stage in their fixed order, and of a serving GPU: what is fixed first, then the cache.
+_ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
+_SERVING = ("weights", "activations", "workspace", "kv_cache", "kv_free")
+_OPTIMIZER = ("master_weights", "momentum", "variance")
+_SERIES = {"kv_cache": "kv", "kv_free": "kv"}
+_WORDS = {"kv_cache": "KV cache", "kv_free": "free for KV cache", "gathered": "gathered weights"}
+_MOST_ROWS = 8
+
+Items = dict[str, float]
+
+
+def memory(report: Report, baseline: Report | None = None) -> Figure:
+    """Bytes of one GPU at its peak, one row a pipeline stage (serving: one row); a baseline's totals are ghosts."""
+    rows = _rows(report)
+    usable = float(report["memory.usable_bytes"])
+    # What the fit rule lets the ledger's items take: the rest is context, communicators and slack.
+    limit = float(report["memory.total_bytes"] + report["memory.headroom_bytes"])
+    spread = max(0.0, 3 - len(rows)) / 2
+    bars = [_kept(limit, usable, len(rows), spread)] if limit < usable else []
+    bars += [bar for i, (name, items) in enumerate(rows) for bar in _stack(i, name, items, limit)]
+    longest = max(sum(items.values()) for _, items in rows)
+    ghosts = _rows(baseline) if baseline else []
+    if len(ghosts) == len(rows):
+        bars += [_ghost(i, sum(items.values())) for i, (_, items) in enumerate(ghosts)]
+    high = max(usable * 1.26, longest * 1.24)
+    return Figure(
+        "memory",
+        _title(report, len(rows)),
+        _subtitle(report),
+        Axis("GiB per GPU", 0.0, high, ticks=linear_ticks(0.0, high, GIB), unit=GIB),
+        Axis("", -0.6 - spread, len(rows) - 0.4 + spread, categories=tuple(name for name, _ in rows)),
+        bars=tuple(bars),
+        rules=(Rule("usable", "capacity", "x", usable, "solid", f"{gib(usable)} usable", _usable_hover(report)),),
+        labels=tuple(_total(i, items) for i, (_, items) in enumerate(rows) if "kv_free" not in items),
+        key=_key(rows) + ((("baseline", "baseline"),) if ghosts else ()),
+        columns=("GPU", *(f"{_WORDS.get(item, item)} [B]" for item in rows[0][1]), "total [B]", "usable [B]"),
+        rows=tuple((name, *items.values(), sum(items.values()), usable) for name, items in _every_row(report)),
+        scenario=report.scenario.name,
+    )
+
+
+def _rows(report: Report) -> list[tuple[str, Items]]:
+    return _grouped(_every_row(report))
+
+
+def _every_row(report: Report) -> list[tuple[str, Items]]:
+    """Name and items in bytes of each pipeline stage, or of the one GPU that stands for all."""
+    if report.scenario.kind == "serving":
+        items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _SERVING[:-1]}
+        pool = report.get("serving.kv_capacity_tokens", 0.0) * report.get("serving.kv_bytes_per_token_per_gpu", 0.0)
+        return [("each GPU", items | {"kv_free": max(0.0, pool - items["kv_cache"])})]
+    stages = dict(report.stages)
+    if "optimizer" not in stages:
+        stages["optimizer"] = sum(stages[item] for item in _OPTIMIZER if item in stages)
+    count = len(stages["weights"])
+    table = {item: stages[item] if item in stages else (0.0,) * count for item in _ITEMS}
+    names = [f"stage {i}" for i in range(count)] if count > 1 else ["each GPU"]
+    return [(name, {item: float(sizes[i]) for item, sizes in table.items()}) for i, name in enumerate(names)]
+
+
+def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
+    """At most eight rows: the first stage, the last one, and the ones between in runs shown by their fullest."""
+    if len(rows) <= _MOST_ROWS:
+        return rows
+    last, runs = len(rows) - 1, _MOST_ROWS - 2
+    edges = [1 + (last - 1) * k // runs for k in range(runs + 1)]
+    result = [rows[0]]
+    for first, after in zip(edges, edges[1:], strict=False):
+        fullest = max(rows[first:after], key=lambda row: sum(row[1].values()))
+        name = f"stage {first}" if after == first + 1 else f"stages {first}–{after - 1}"
+        result.append((name, fullest[1]))
+    return [*result, rows[last]]
+
+
+def _stack(row: int, name: str, items: Items, limit: float) -> Iterator[Bar]:
+    """The segments of one row; what stands beyond the limit is hatched."""
+    start, total = 0.0, sum(items.values())
+    of_total = f" of {gib(total)} GiB"
+    for item, size in items.items():
+        if not size:
+            continue
+        words, series = _WORDS.get(item, item), _SERIES.get(item, item)
+        hover = f"{name}, {words}: {format_quantity(size, 'bytes')}, {percent(size / total)}{of_total}"
+        inside = min(max(0.0, limit - start), size) if limit < total else size
+        if item == "kv_free":
+            yield Bar(words, series, row, start, size, pattern="pale", text=f"{gib(size)} free", hover=hover)
+        elif inside:
+            yield Bar(words, series, row, start, inside, text=gib(size), hover=hover)
+        if inside < size:
+            over = f"{hover}; {format_quantity(size - inside, 'bytes')} of it too much"
+            yield Bar(words, series, row, start + inside, size - inside, pattern="hatched", hover=over)
+        start += size
+
+
+def _total(row: int, items: Items) -> Label:
+    total = sum(items.values())
+    return Label(f"{gib(total)} GiB", total, row, bold=True)
+
+
+def _kept(limit: float, usable: float, rows: int, spread: float) -> Bar:
+    """The strip before the capacity that the items cannot have."""
+    hover = f"kept for context, communicators and slack: {format_quantity(usable - limit, 'bytes')}"
+    return Bar("kept", "baseline", (rows - 1) / 2, limit, usable - limit, rows + 0.2 + 2 * spread, "pale", hover=hover)
+
+
+def _ghost(row: int, total: float) -> Bar:
+    hover = f"baseline: {format_quantity(total, 'bytes')}"
+    return Bar("baseline", "baseline", row, 0.0, total, 0.8, "ghost", hover=hover)
+
+
+def _title(report: Report, rows: int) -> str:
+    total, usable = report["memory.total_bytes"], report["memory.usable_bytes"]
+    where = f"stage {report.get('memory.peak_stage', 0):.0f}" if rows > 1 else "each GPU"
+    if not report["memory.fits"]:
+        return f"Does not fit: {where} needs {gib(-report['memory.headroom_bytes'])} GiB more than there is"
+    if report["memory.verdict"] == "tight":
+        return f"Tight: {where} holds {gib(total)} of {gib(usable)} GiB"
+    claim = f"{where} holds the most:" if rows > 1 else f"{where} holds"
+    return f"{claim[0].upper()}{claim[1:]} {gib(total)} of {gib(usable)} GiB"
+
+
+def _subtitle(report: Report) -> str:
+    headroom = report["memory.headroom_bytes"]
+    spare = f"{format_quantity(abs(headroom), 'bytes')} {'to spare' if headroom >= 0 else 'too much'}"
+    instant = report.get("memory.peak_instant")
+    return f"{spare}; peak: {instant}" if instant else spare
+
+
+def _usable_hover(report: Report) -> str:
+    return f"usable: {format_quantity(report['memory.usable_bytes'], 'bytes')}; {_subtitle(report)}"
+
+
+def _key(rows: list[tuple[str, Items]]) -> tuple[tuple[str, str], ...]:
+    present = [item for item in rows[0][1] if item != "kv_free" and any(items[item] for _, items in rows)]
+    return tuple((_SERIES.get(item, item), _WORDS.get(item, item)) for item in present)

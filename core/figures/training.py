@@ -1,0 +1,128 @@
+"""Days of training against the number of GPUs, with the prediction's band, the physical bound and the whiteboard."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..report import Report
+from ..scenario import Scenario
+from ..units import digits, write_quantity
+from .curves import Curve, along, crossing, runs
+from .figure import Axis, Band, Figure, Line, Mark, Rule
+from .ticks import log_ticks, power_ticks
+from .words import count, plural
+
+#: Doublings shown on each side of the plan.
+_DOUBLINGS = 4
+
+
+def gpus_sweep(scenario: Scenario) -> Scenario:
+    """The plan on other numbers of GPUs: data parallelism halved and doubled, everything else kept.
+
+    Its `cluster.gpus` is a rising array that holds the plan's own number; dp · micro-batch divides the global batch.
+    """
+    parallelism, training = scenario.parallelism, scenario.training
+    shard = int(parallelism.tp * parallelism.pp * parallelism.cp)
+    own = max(1, int(scenario.cluster.gpus) // shard)
+    doublings = {own * 2**k for k in range(_DOUBLINGS + 1)}
+    halvings = {own // 2**k for k in range(1, _DOUBLINGS + 1) if own % 2**k == 0}
+    legal = {dp for dp in doublings | halvings if _legal(scenario, dp, int(training.micro_batch))}
+    return scenario.with_("cluster.gpus", np.array(sorted(legal | {own}), dtype=float) * shard)
+
+
+def _legal(scenario: Scenario, dp: int, micro_batch: int) -> bool:
+    whole_batch = scenario.training.global_batch % (dp * micro_batch) == 0
+    return whole_batch and dp % scenario.parallelism.hsdp_replicas == 0
+
+
+def training_days(report: Report, curve: Report, baseline: Report | None = None, deadline: float = 90.0) -> Figure:
+    """Days against GPUs, both logarithmic. `curve` is the report of `gpus_sweep`; `deadline` is in days."""
+    gpus = tuple(np.atleast_1d(curve.scenario.cluster.gpus).tolist())
+    days, low, high, bound, ruled = (
+        along(curve.get(key), len(gpus))
+        for key in (
+            "training.days",
+            "training.days_low",
+            "training.days_high",
+            "training.bound_days",
+            "whiteboard.days",
+        )
+    )
+    enough = crossing(gpus, days, deadline)
+    marks = _marks(report, enough, deadline, baseline)
+    everything = [*days, *low, *high, *bound, *ruled, *(mark.y for mark in marks)]
+    bottom, top = min(everything) / 1.3, max(everything) * 1.3
+    # room on the right for the names of the lines
+    left, right = gpus[0] / 1.1, gpus[-1] * 1.2 * (gpus[-1] / gpus[0]) ** 0.25
+    return Figure(
+        "training",
+        _title(report, enough, deadline),
+        _subtitle(report, curve),
+        Axis("GPUs", left, right, True, power_ticks(left, gpus[-1] * 1.1)),
+        Axis("days", bottom, top, True, log_ticks(bottom, top)),
+        lines=tuple(_lines(gpus, days, bound, ruled, along(curve.get("memory.fits"), len(gpus)))),
+        bands=(Band("band", "prediction", gpus, low, high, "10–90 % band of the prediction"),) if low and high else (),
+        marks=tuple(marks),
+        rules=(Rule("deadline", "capacity", "y", deadline, "dashed", f"{digits(deadline, 2)} days"),) if enough else (),
+        columns=("GPUs", "days", "low [days]", "high [days]", "physical bound [days]", "whiteboard [days]"),
+        rows=tuple(
+            zip(gpus, *(column or (None,) * len(gpus) for column in (days, low, high, bound, ruled)), strict=True)
+        ),
+        scenario=report.scenario.name,
+    )
+
+
+def _lines(gpus: Curve, days: Curve, bound: Curve, ruled: Curve, fits: Curve) -> list[Line]:
+    lines = []
+    if bound:
+        hover = "physical bound: what no software can beat"
+        lines.append(Line("physical bound", "bound", gpus, bound, "dashed", 1.4, "physical bound", hover))
+    if ruled:
+        hover = "whiteboard: 6 · parameters · tokens over peak and the stated MFU"
+        lines.append(Line("whiteboard", "whiteboard", gpus, ruled, "dotted", 1.6, "whiteboard", hover))
+    fits = fits or (1.0,) * len(gpus)
+    for x, y, fit in runs(gpus, days, [bool(fit) for fit in fits]):
+        style, name = ("solid", "prediction") if fit else ("dashed", "prediction, does not fit in memory")
+        lines.append(Line(name, "prediction", x, y, style, 2.2, hover=name))
+    return lines
+
+
+def _marks(report: Report, enough: float | None, deadline: float, baseline: Report | None) -> list[Mark]:
+    marks = []
+    if enough:
+        needed = f"about {plural(_whole(report, enough), 'GPU')}"
+        hover = f"{needed} would take {digits(deadline, 2)} days"
+        marks.append(Mark("deadline", "prediction", enough, deadline, "hollow", 8, needed, hover=hover))
+    if baseline and baseline.get("training.days"):
+        gpus, days = float(baseline.scenario.cluster.gpus), float(baseline["training.days"])
+        hover = f"baseline: {digits(days)} days on {plural(gpus, 'GPU')}"
+        marks.append(Mark("baseline", "baseline", gpus, days, "hollow", 11, hover=hover))
+    gpus, days = float(report.scenario.cluster.gpus), float(report["training.days"])
+    words = f"{digits(days)} days{_band(report)} on {count(gpus)}"
+    marks.append(Mark("plan", "plan", gpus, days, "ring", 13, words, True, words))
+    return marks
+
+
+def _band(report: Report) -> str:
+    low, high = report.get("training.days_low"), report.get("training.days_high")
+    return f" ({digits(low)}–{digits(high)})" if low and high else ""
+
+
+def _whole(report: Report, gpus: float) -> int:
+    """The least number of GPUs from `gpus` on that makes whole replicas."""
+    parallelism = report.scenario.parallelism
+    shard = int(parallelism.tp * parallelism.pp * parallelism.cp)
+    return math.ceil(gpus / shard - 1e-6) * shard
+
+
+def _subtitle(report: Report, curve: Report) -> str:
+    words = f"{write_quantity(report.scenario.training.tokens, 'tokens')} tokens, by data parallelism"
+    return words if np.all(curve.get("memory.fits", True)) else f"{words}; dashed: does not fit in memory"
+
+
+def _title(report: Report, enough: float | None, deadline: float) -> str:
+    gpus = plural(float(report.scenario.cluster.gpus), "GPU")
+    now = f"{digits(report['training.days'])} days on {gpus}"
+    return f"{now}; {digits(deadline, 2)} days would take about {_whole(report, enough)}" if enough else now

@@ -1,0 +1,36 @@
+"""Phrases that several charts share."""
+
+from __future__ import annotations
+
+from ..units import digits, format_quantity
+from .ticks import tick_text
+
+GIB = 2.0**30
+
+
+def gib(size: float) -> str:
+    """A size in GiB without its unit, for values inside bars and pairs such as "56.4 of 79.2 GiB"."""
+    return digits(size / GIB, 3 if size >= 10 * GIB else 2)
+
+
+def percent(share: float) -> str:
+    """A share with as many digits as are worth reading: 0.7 %, 8.4 %, 49 %."""
+    return format_quantity(share, "ratio", 2 if share >= 0.01 else 1)
+
+
+def count(value: float) -> str:
+    return format_quantity(value, "count")
+
+
+def plural(value: float, noun: str) -> str:
+    """A count with its noun: 1 GPU, 64 GPUs."""
+    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def seconds(value: float, significant: int = 2) -> str:
+    return format_quantity(value, "seconds", significant)
+
+
+def milliseconds(value: float) -> str:
+    """A wanted time as it was set: 50 ms, 22.5 ms, 1 500 ms."""
+    return f"{tick_text(value * 1e3)} ms"

@@ -1,0 +1,205 @@
+"""Rules that look at a plan and its results and say what a person should know, each with an edit that would help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .legality import violations
+from .machine.rates import rates
+from .report import Edit, Finding, Sheet
+from .scenario import Scenario
+from .units import format_quantity
+
+#: A rule: scenario and result values to findings.
+Rule = Callable[[Scenario, dict[str, Any]], Iterator[Finding]]
+
+
+def findings(scenario: Scenario, values: dict[str, Any], sheet: Sheet) -> list[Finding]:
+    """All findings of a single plan, errors first."""
+    found = [Finding("illegal-layout", "error", v.message, v.field) for v in violations(scenario)]
+    if scenario.kind == "training":
+        for rule in TRAINING_RULES:
+            found += rule(scenario, values)
+    found += sheet.findings
+    order = {"error": 0, "warning": 1, "hint": 2}
+    return sorted(found, key=lambda finding: order[finding.severity])
+
+
+def _bytes(value: float) -> str:
+    return format_quantity(value, "bytes")
+
+
+def does_not_fit(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """The plan needs more memory than a device has, or nearly all of it."""
+    if values["memory.verdict"] == "fits":
+        return
+    where = f"stage {int(values['memory.peak_stage'])} at the {values['memory.peak_instant']}"
+    edits = tuple(_memory_edits(scenario))
+    if values["memory.fits"]:
+        spare = _bytes(values["memory.headroom_bytes"])
+        message = f"Tight: {spare} to spare on {where}; the allocator retries and steps slow down."
+        yield Finding("memory-tight", "warning", message, "training.micro_batch", edits)
+        return
+    short = _bytes(-values["memory.headroom_bytes"])
+    message = f"Does not fit: {short} too much on {where}."
+    yield Finding("does-not-fit", "error", message, "training.micro_batch", edits)
+
+
+def _memory_edits(scenario: Scenario) -> Iterator[Edit]:
+    """Changes that save memory, cheapest in time first."""
+    training, parallel = scenario.training, scenario.parallelism
+    if parallel.tp > 1 and not parallel.sp:
+        yield Edit("Sequence parallel", (("parallelism.sp", True),))
+    if training.recompute == "none":
+        if training.attention == "flash":
+            yield Edit("Selective recompute", (("training.recompute", "selective"),))
+        else:
+            yield Edit("Flash attention", (("training.attention", "flash"),))
+    if training.micro_batch > 1:
+        half = max(1, int(training.micro_batch) // 2)
+        yield Edit(f"Micro-batch {half}", (("training.micro_batch", half),))
+    if training.recompute != "full":
+        yield Edit("Full recompute", (("training.recompute", "full"),))
+    if parallel.zero < 3:
+        yield Edit(f"ZeRO-{parallel.zero + 1}", (("parallelism.zero", parallel.zero + 1),))
+    if scenario.model.heads % (2 * parallel.tp) == 0 and 2 * parallel.tp <= scenario.cluster.gpus_per_node:
+        yield Edit(f"TP {int(2 * parallel.tp)}", (("parallelism.tp", int(2 * parallel.tp)),))
+
+
+def impossible_measurement(_scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """A measured utilisation above the peak is a slip in the number that was typed."""
+    if "measured.mfu" not in values:
+        return
+    least = min(values["measured.mfu"], values["measured.mfu_rule"])
+    seconds = values["measured.step_s"]
+    if least < 0.01:
+        message = f"A measured MFU of {format_quantity(least, 'ratio')} is below 1 %: check the unit of the time."
+        yield Finding("measured-mfu-low", "warning", message, "measured.step_time")
+    if least <= 1:
+        return
+    shown = values["measured.mfu_rule"]
+    possible = seconds * shown
+    factor = next((f for f in (10, 60, 1000) if 0.01 <= shown / f <= 1), None)
+    guess = f" {seconds * factor:.3g} s would be {shown / factor * 100:.3g} %." if factor else ""
+    message = f"MFU {shown * 100:.0f} % is not possible: this step takes at least {possible:.4g} s.{guess}"
+    edits = (Edit(f"{seconds * factor:.3g} s", (("measured.step_time", seconds * factor),)),) if factor else ()
+    yield Finding("measured-mfu-over-100", "error", message, "measured.step_time", edits)
+
+
+def group_leaves_node(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """Tensor parallel traffic over the network is waited for in every block."""
+    domain = min(scenario.cluster.gpus_per_node, scenario.cluster.accelerator.link.domain)
+    tp = scenario.parallelism.tp
+    if tp > domain:
+        fits = max((d for d in range(1, int(domain) + 1) if tp % d == 0 and scenario.model.heads % d == 0), default=1)
+        message = (
+            f"Tensor parallel {int(tp)} leaves the scale-up domain of {int(domain)}: its traffic crosses the network."
+        )
+        edits = (Edit(f"TP {fits}", (("parallelism.tp", fits),)),)
+        yield Finding("tp-leaves-node", "warning", message, "parallelism.tp", edits)
+
+
+def below_hiding_point(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """Too few tokens a GPU for the data parallel traffic to hide behind compute."""
+    parallel, training, gpus = scenario.parallelism, scenario.training, scenario.cluster.gpus
+    data = gpus / (parallel.tp * parallel.pp)
+    if data <= 1 or not scenario.overlap.dp:
+        return
+    if parallel.zero == 3 and parallel.pp == 1:
+        tokens = training.micro_batch * training.sequence_length / parallel.cp
+        point = values["hiding.zero3_tokens_per_micro_batch"]
+        field, what = (
+            "training.micro_batch",
+            "weights and gradients hide above {} tokens a micro-batch and GPU; this plan has {}.",
+        )
+    else:
+        # a reduction after every micro-batch hides only behind that micro-batch
+        repeats = training.global_batch / (training.micro_batch * data * parallel.cp) if parallel.zero == 2 else 1
+        tokens = training.global_batch * training.sequence_length / (data * parallel.tp * parallel.pp) / max(1, repeats)
+        point = values["hiding.gradients_tokens_per_gpu"] / parallel.tp
+        field, what = (
+            "training.global_batch",
+            "gradients hide behind the backward pass above {} tokens a GPU; this plan has {}.",
+        )
+    if tokens >= point:
+        return
+    message = "Below the hiding point: " + what.format(*(format_quantity(v, "tokens") for v in (point, tokens)))
+    edits = ()
+    if parallel.zero == 2:
+        edits = (Edit("ZeRO-1: reduce once a step", (("parallelism.zero", 1),)),)
+    yield Finding("below-hiding-point", "warning", message, field, edits)
+
+
+def few_micro_batches(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """A pipeline with fewer micro-batches than it can hide its fill behind."""
+    parallel, training = scenario.parallelism, scenario.training
+    if parallel.pp <= 1:
+        return
+    data = scenario.cluster.gpus / (parallel.tp * parallel.pp * parallel.cp)
+    micro_batches = training.global_batch / (training.micro_batch * data)
+    share = values["time.bubble_s"] / values["time.step_s"]
+    if share < 0.1:
+        return
+    edits: list[Edit] = []
+    layers = int(scenario.model.layers // parallel.pp)
+    chunks = next((v for v in range(int(parallel.vpp) + 1, layers + 1) if layers % v == 0), 0)
+    if chunks and micro_batches % parallel.pp == 0 and parallel.schedule in ("1f1b", "interleaved"):
+        edits.append(
+            Edit(f"Interleave ×{chunks}", (("parallelism.vpp", chunks), ("parallelism.schedule", "interleaved")))
+        )
+    edits.append(Edit("Double the global batch", (("training.global_batch", int(2 * training.global_batch)),)))
+    message = (
+        f"{int(micro_batches)} micro-batches fill {int(parallel.pp)} stages badly: "
+        f"the bubble is {format_quantity(share, 'ratio', 2)} of the step."
+    )
+    yield Finding("few-micro-batches", "warning", message, "training.global_batch", tuple(edits))
+
+
+def replicated_kv_heads(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
+    """More tensor parallel ranks than key and value heads."""
+    tp, heads = scenario.parallelism.tp, scenario.model.kv_heads
+    if tp > heads:
+        message = f"{int(heads)} KV heads on {int(tp)} tensor parallel ranks: each is kept and computed on {int(tp / heads)} of them."
+        yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp")
+
+
+def partial_node(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
+    """GPUs that do not fill whole nodes."""
+    gpus, node = scenario.cluster.gpus, scenario.cluster.gpus_per_node
+    if gpus > node and gpus % node:
+        whole = int(-(-gpus // node) * node)
+        message = f"{int(gpus)} GPUs do not fill nodes of {int(node)}; {whole} would."
+        yield Finding("partial-node", "hint", message, "cluster.gpus")
+
+
+def uncalibrated(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
+    """A device without published matrix rates."""
+    if not rates(scenario).calibrated:
+        message = f"No published sustained rates of {scenario.cluster.accelerator.name}: results are uncalibrated."
+        yield Finding("uncalibrated", "hint", message, "cluster.accelerator")
+
+
+def low_effective_ratio(_scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """Failures and checkpoints eat a good part of the time."""
+    ratio = values["training.effective_ratio"]
+    if ratio <= 0.011:
+        yield Finding(
+            "no-progress", "error", "No progress: failures come faster than restarts.", "reliability.restart_seconds"
+        )
+    elif ratio < 0.9:
+        message = f"Only {format_quantity(ratio, 'ratio')} of the time trains: failures, lost work and checkpoints take the rest."
+        yield Finding("low-effective-ratio", "warning", message, "reliability.restart_seconds")
+
+
+TRAINING_RULES: tuple[Rule, ...] = (
+    does_not_fit,
+    impossible_measurement,
+    group_leaves_node,
+    below_hiding_point,
+    few_micro_batches,
+    replicated_kv_heads,
+    partial_node,
+    uncalibrated,
+    low_effective_ratio,
+)

@@ -1,0 +1,1 @@
+"""The three ledgers: FLOPs, bytes held, bytes sent."""

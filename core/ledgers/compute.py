@@ -1,0 +1,126 @@
+"""FLOPs: per token, per step, as the model defines them and as the hardware executes them.
+
+A multiply-add is two FLOPs. Biases, norms, activations, softmax and rotary embedding are counted in bytes, not here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..model.layers import Model
+from ..numeric import Number
+from ..terms import formula
+
+_KAPLAN = "Kaplan 2020, arXiv 2001.08361"
+
+
+@formula("F_lin", "FLOP/token", "2·M·K·N for each matrix", "biases, norms, activations, softmax, rope")
+def linear_flops(matrix_parameters: Number) -> Number:
+    """Forward FLOPs of a token in the matrices of one block."""
+    return 2 * matrix_parameters
+
+
+@formula("F_core", "FLOP/token", "two products of width d for each pair and head; causal pairs s(s+1)/2")
+def core_flops(heads: Number, head_dim: Number, sequence: Number) -> Number:
+    """Forward FLOPs of a token in the attention core of one block, mean over a causal sequence."""
+    return 4 * heads * head_dim * (sequence + 1) / 2
+
+
+@formula("F_core,full", "FLOP/token", "PaLM, arXiv 2204.02311, appendix B: full mask")
+def full_mask_core_flops(heads: Number, head_dim: Number, sequence: Number) -> Number:
+    """The same counted with a full mask, as several published figures do."""
+    return 4 * heads * head_dim * sequence
+
+
+@formula("F_head", "FLOP/token", "2·h·V")
+def head_flops(hidden: Number, vocabulary: Number) -> Number:
+    """Forward FLOPs of a token in the output head."""
+    return 2 * hidden * vocabulary
+
+
+@formula("F_layers", "FLOP/token")
+def layers_flops(layers: Number, block: Number) -> Number:
+    """Forward FLOPs of a token in some equal blocks."""
+    return layers * block
+
+
+@formula("F_fwd", "FLOP/token", leaves_out="embedding lookup (bytes only)")
+def forward_flops(linear: Number, core: Number, head: Number) -> Number:
+    """Forward FLOPs of a token in the whole model."""
+    return linear + core + head
+
+
+@formula(
+    "F_train", "FLOP/token", "backward is one product for the input and one for the weight of each forward product"
+)
+def training_flops(forward: Number) -> Number:
+    """Model FLOPs of a trained token: forward and twice as much backward."""
+    return 3 * forward
+
+
+@formula("F_rule", "FLOP/token", _KAPLAN, "attention, the head's share, what a lookup does not multiply")
+def rule_flops(factor: Number, parameters: Number) -> Number:
+    """The whiteboard's FLOPs of a token: 2N forward, 6N trained, 8N with full recomputation."""
+    return factor * parameters
+
+
+@formula("F_hw", "FLOP/token", "flash kernels recompute scores: 2.5 passes backward (arXiv 2307.08691)")
+def executed_flops(linear: Number, core: Number, head: Number, linear_passes: Number, core_passes: Number) -> Number:
+    """FLOPs the hardware executes for a trained token, recomputation included; the head is not recomputed."""
+    return linear_passes * linear + core_passes * core + 3 * head
+
+
+@formula("F_step", "FLOP")
+def step_flops(flops_per_token: Number, tokens: Number) -> Number:
+    """FLOPs of one optimizer step."""
+    return flops_per_token * tokens
+
+
+@dataclass(frozen=True)
+class ComputeLedger:
+    """Forward FLOPs of a token by part; sums over all blocks."""
+
+    linear: Number
+    core: Number
+    full_mask_core: Number
+    head: Number
+    forward: Number
+
+
+@formula("Σ", "FLOP/token")
+def add_flops(first: Number, second: Number) -> Number:
+    """Sum over groups of blocks."""
+    return first + second
+
+
+def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
+    """FLOPs of a token of a sequence, asked of each kind of block."""
+    parts: list[tuple[Number, Number, Number]] = []
+    for layers, block in model.groups:
+        attention = block.attention
+        parts.append(
+            (
+                layers_flops(layers, linear_flops(block.matrix_parameters())),
+                layers_flops(layers, core_flops(attention.heads, attention.head_dim, sequence)),
+                layers_flops(layers, full_mask_core_flops(attention.heads, attention.head_dim, sequence)),
+            )
+        )
+    linear, core, full = parts[0]
+    for more in parts[1:]:
+        linear, core, full = add_flops(linear, more[0]), add_flops(core, more[1]), add_flops(full, more[2])
+    head = head_flops(model.hidden, model.spec.vocabulary)
+    return ComputeLedger(linear, core, full, head, forward_flops(linear, core, head))
+
+
+#: Forward passes executed for (matrices, attention core) in a training step, by recomputation and attention kernel.
+EXECUTED_PASSES = {
+    ("none", "flash"): (3, 3.5),
+    ("none", "unfused"): (3, 3),
+    ("selective", "flash"): (3, 3.5),
+    ("selective", "unfused"): (3, 4),
+    ("full", "flash"): (4, 4.5),
+    ("full", "unfused"): (4, 4),
+}
+
+#: The whiteboard's factor on N for a trained token.
+RULE_FACTOR = {"none": 6, "selective": 6, "full": 8}

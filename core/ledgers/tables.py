@@ -1,0 +1,179 @@
+"""The three ledgers as tables: rows of SI numbers and words, totals under the line, and what is not counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..report import Point, Report
+from ..units import format_quantity
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column; `unit` is a quantity `units.format_quantity` knows, or empty for words."""
+
+    name: str
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One ledger. A cell is a number in SI, a word, or None where there is nothing to say.
+
+    `title` says what the table says, `notes` compare its totals with the rules of thumb.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    totals: tuple[tuple[Any, ...], ...]
+    notes: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
+
+    def texts(self, row: tuple[Any, ...]) -> tuple[str, ...]:
+        """The cells of a row as a person reads them, numbers with their unit."""
+        return tuple(_text(cell, column.unit) for cell, column in zip(row, self.columns, strict=True))
+
+
+def _text(cell: Any, unit: str) -> str:
+    if cell is None:
+        return ""
+    return format_quantity(cell, unit) if unit else str(cell)
+
+
+def tables(report: Report) -> tuple[Table, Table, Table]:
+    """The compute, memory and communication ledgers of a report."""
+    return compute_table(report), memory_table(report), communication_table(report)
+
+
+def compute_table(report: Report) -> Table:
+    """FLOPs, bytes and time of one GPU in one step, operator by operator (serving: one decode step, one prefill)."""
+    columns = (
+        Column("operator"),
+        Column("phase"),
+        Column("FLOPs", "FLOP"),
+        Column("bytes", "decimal bytes"),
+        Column("intensity", "FLOP/B"),
+        Column("time", "seconds"),
+        Column("bound"),
+    )
+    rows = tuple((p.name, p.phase, p.flops, p.bytes, p.intensity, p.seconds, p.bound) for p in report.points)
+    not_counted = report.not_counted.get("compute", ())
+    title = "Compute: one GPU, one step"
+    return Table("compute", title, columns, rows, _compute_totals(report), _rules(report), not_counted)
+
+
+def _compute_totals(report: Report) -> tuple[tuple[Any, ...], ...]:
+    """One total, in serving one for each phase: a prefill and a decode step are different steps."""
+    if report["kind"] == "training":
+        return (_compute_total("total", None, report.points),)
+    phases = dict.fromkeys(point.phase for point in report.points)
+    return tuple(_compute_total("total", phase, [p for p in report.points if p.phase == phase]) for phase in phases)
+
+
+def _compute_total(words: str, phase: str | None, points: Sequence[Point]) -> tuple[Any, ...]:
+    flops, size, seconds = (sum(getattr(p, name) for p in points) for name in ("flops", "bytes", "seconds"))
+    return words, phase, flops, size, flops / size if size else None, seconds, None
+
+
+def _rules(report: Report) -> tuple[str, ...]:
+    """The exact count beside the rule of thumb (2, 6 or 8 FLOPs a parameter and token)."""
+    exact = report.get("compute.training_flops_per_token", report.get("compute.forward_flops_per_token"))
+    rule = report.get("compute.rule_flops_per_token")
+    notes = []
+    if exact and rule:
+        counted, ruled = format_quantity(exact, "FLOP"), format_quantity(rule, "FLOP")
+        notes.append(f"{counted} a token; the rule of thumb says {ruled} ({_difference(exact, rule)})")
+    model, hardware = report.get("compute.model_flops_per_step"), report.get("compute.hardware_flops_per_step")
+    if model and hardware:
+        step = f"all GPUs, one step: {format_quantity(model, 'FLOP')} of the model"
+        again = f", {format_quantity(hardware - model, 'FLOP')} computed again" if hardware > model * 1.0005 else ""
+        notes.append(step + again)
+    return tuple(notes)
+
+
+def _difference(value: float, reference: float) -> str:
+    percent = 100 * (value / reference - 1)
+    return f"{'+' if percent >= 0 else '−'}{abs(percent):.1f} %"
+
+
+#: Items of the memory ledger in the order of a GPU's life, with their words.
+_ITEMS = {
+    "weights": "weights",
+    "gradients": "gradients",
+    "master_weights": "master weights",
+    "momentum": "momentum",
+    "variance": "variance",
+    "kv_cache": "KV cache",
+    "activations": "activations",
+    "logits": "logits",
+    "gathered": "gathered weights",
+    "workspace": "workspace",
+}
+
+
+def memory_table(report: Report) -> Table:
+    """Bytes of the fullest GPU at its peak, item by item; GiB with GB beside it."""
+    columns = (
+        Column("item"),
+        Column("GiB", "bytes"),
+        Column("GB", "decimal bytes"),
+        Column("of usable", "ratio"),
+    )
+    usable = report["memory.usable_bytes"]
+
+    def row(words: str, size: float) -> tuple[Any, ...]:
+        return words, size, size, size / usable if usable else None
+
+    sizes = {words: report.get(f"memory.{item}_bytes", 0.0) for item, words in _ITEMS.items()}
+    rows = tuple(row(words, size) for words, size in sizes.items() if size)
+    headroom = report["memory.headroom_bytes"]
+    totals = (
+        row("total", report["memory.total_bytes"]),
+        row("usable", usable),
+        row("to spare" if headroom >= 0 else "short", abs(headroom)),
+    )
+    return Table("memory", _memory_title(report), columns, rows, totals, (), report.not_counted.get("memory", ()))
+
+
+def _memory_title(report: Report) -> str:
+    if "memory.peak_stage" not in report:
+        return "Memory: one GPU"
+    return f"Memory: stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+
+
+def communication_table(report: Report) -> Table:
+    """Bytes that one GPU sends in one step, group by group, with the seconds that nothing hides."""
+    columns = (
+        Column("traffic"),
+        Column("collective"),
+        Column("group"),
+        Column("link"),
+        Column("times", "count"),
+        Column("sent", "decimal bytes"),
+        Column("time", "seconds"),
+        Column("exposed", "seconds"),
+        Column("hides behind"),
+    )
+    rows = tuple(
+        (
+            t.name,
+            t.collective,
+            f"{t.group} {t.group_size:.0f}",
+            t.link,
+            t.times_per_step,
+            t.bytes_per_gpu,
+            t.seconds,
+            t.exposed_seconds,
+            t.hides_behind,
+        )
+        for t in report.communication
+    )
+    sums = ("bytes_per_gpu", "seconds", "exposed_seconds")
+    sent, seconds, exposed = (sum(getattr(t, name) for t in report.communication) for name in sums)
+    total = ("total", None, None, None, None, sent, seconds, exposed, None)
+    not_counted = report.not_counted.get("communication", ())
+    return Table("communication", "Communication: one GPU, one step", columns, rows, (total,), (), not_counted)

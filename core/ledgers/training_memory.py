@@ -1,0 +1,394 @@
+"""Bytes a GPU holds while it trains: states, activations, logits, gathered units, workspace; the peak and the fit rule.
+
+The peak of a stage is the largest of three instants: the loss (last stage), the backward pass of one block, and the
+optimizer step. Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distributed optimizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..catalogue import table
+from ..model import parameters as count
+from ..model.layers import Model
+from ..numeric import Number, is_array, minimum, where
+from ..scenario import Scenario
+from ..terms import formula
+from ..training.layout import Layout
+from .activations import block_activations, in_flight
+
+_ZERO = "Rajbhandari 2020, arXiv 1910.02054, section 5"
+ITEMS = (
+    "weights",
+    "gradients",
+    "master_weights",
+    "momentum",
+    "variance",
+    "activations",
+    "logits",
+    "gathered",
+    "workspace",
+)
+INSTANTS = ("loss", "backward", "optimizer step")
+
+#: Bytes per parameter of (momentum, variance) by optimizer; 8-bit states carry one 32-bit scale a block of 256.
+OPTIMIZER_BYTES = {"adamw": (4.0, 4.0), "adamw-8bit": (1.015625, 1.015625), "sgd": (4.0, 0.0)}
+
+
+@formula("ψ", "parameters", "Shoeybi 2019, arXiv 1909.08053")
+def stage_parameters(
+    layers: Number, block: Number, first: Number, last: Number, embedding: Number, head: Number, ends: Number
+) -> Number:
+    """Parameters a rank of a stage holds; `first` and `last` are 1 on the stages with embedding and head."""
+    return layers * block + first * embedding + last * head + ends
+
+
+@formula("w·ψ", "B")
+def resident_bytes(bytes_per_parameter: Number, parameters: Number) -> Number:
+    """Bytes of a state that every data parallel rank keeps whole."""
+    return bytes_per_parameter * parameters
+
+
+@formula("w·ψ/D", "B", _ZERO)
+def sharded_bytes(bytes_per_parameter: Number, parameters: Number, shards: Number) -> Number:
+    """Bytes of a state that is sharded over the data parallel ranks."""
+    return bytes_per_parameter * parameters / shards
+
+
+@formula("H", "B")
+def held_bytes(flight: Number, layers: Number, held: Number, tokens: Number, embedding: Number) -> Number:
+    """Activations of the micro-batches in flight: the layers of a stage, and the embedding output on the first."""
+    return flight * tokens * (layers * held + embedding)
+
+
+@formula("first·2h", "B/token")
+def embedding_output_bytes(first: Number, hidden: Number, share: Number, element: Number) -> Number:
+    """Output of the embedding that the first stage keeps."""
+    return first * element * hidden * share
+
+
+@formula("H + W·T", "B")
+def activation_peak(held: Number, during_backward: Number, tokens: Number) -> Number:
+    """Activations at the backward pass of one block."""
+    return held + during_backward * tokens
+
+
+@formula("T·(ℓ·V/t + n_f·h)", "B", "bytes per logit by how the loss is computed (presets/frameworks.yaml)")
+def loss_bytes(
+    last: Number, tokens: Number, vocabulary: Number, tensor: Number, logit: Number, final_norm: Number, hidden: Number
+) -> Number:
+    """Logits, loss and final norm on the last stage."""
+    return last * tokens * (logit * vocabulary / tensor + final_norm * hidden)
+
+
+@formula("root", "B", "Zhao 2023, arXiv 2304.11277")
+def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: Number, head: Number) -> Number:
+    """Embedding and head gathered from the first forward to the last backward under ZeRO-3."""
+    return width * (first * embedding + last * head)
+
+
+@formula("2·w·P + w·(P + V·h/t)", "B", "current and prefetched block; one block and the head gradient being reduced")
+def gathered_block_bytes(width: Number, block: Number, last: Number, embedding: Number, held_blocks: Number) -> Number:
+    """Gathered blocks and unreduced unit gradients at the backward pass under ZeRO-3."""
+    return width * (held_blocks * block + block + last * embedding)
+
+
+@formula("4·T·h·w", "B", "two outstanding sends and receives")
+def pipeline_buffer_bytes(tokens: Number, hidden: Number, share: Number, element: Number, pipeline: Number) -> Number:
+    """Send and receive buffers of a pipeline stage."""
+    return where(pipeline > 1, 4 * tokens * hidden * share * element, 0.0)
+
+
+@formula("2·KV", "B", "Liu 2023, arXiv 2310.01889")
+def ring_buffer_bytes(tokens: Number, kv_heads: Number, head_dim: Number, element: Number, context: Number) -> Number:
+    """Two chunks of keys and values under way in a context parallel ring."""
+    return where(context > 1, 4 * tokens * kv_heads * head_dim * element, 0.0)
+
+
+@formula("buckets", "B", "PyTorch DDP: two buckets of 25 MB")
+def bucket_bytes(bucket: Number, data_parallel: Number) -> Number:
+    """Gradient buckets under reduction where gradients are not one resident buffer."""
+    return where(data_parallel > 1, 2 * bucket, 0.0)
+
+
+@formula("w_tmp·ψ/D", "B", "unfused multi-tensor AdamW holds one copy of the local shard")
+def step_copy_bytes(width: Number, parameters: Number, shards: Number) -> Number:
+    """Temporaries of an unfused optimizer step."""
+    return width * parameters / shards
+
+
+@formula("Σ", "B")
+def add_bytes(first: Number, second: Number) -> Number:
+    """Sum of two items."""
+    return first + second
+
+
+@formula("peak", "B")
+def total_bytes(
+    weights: Number,
+    gradients: Number,
+    master_weights: Number,
+    momentum: Number,
+    variance: Number,
+    activations: Number,
+    logits: Number,
+    gathered: Number,
+    workspace: Number,
+) -> Number:
+    """Allocator peak: sum of the items at one instant."""
+    return weights + gradients + master_weights + momentum + variance + activations + logits + gathered + workspace
+
+
+@formula("optimizer", "B", leaves_out="gradients and the 16-bit weights")
+def optimizer_bytes(master_weights: Number, momentum: Number, variance: Number) -> Number:
+    """Optimizer state: 32-bit master copy and moments (AdamW: 12 bytes a parameter)."""
+    return master_weights + momentum + variance
+
+
+@formula("static", "B")
+def static_bytes(
+    weights: Number, gradients: Number, master_weights: Number, momentum: Number, variance: Number
+) -> Number:
+    """Weights, gradients and optimizer state of the first stage between steps."""
+    return weights + gradients + master_weights + momentum + variance
+
+
+@formula("need", "B", "context and communicators outside the allocator; 339 published runs")
+def needed_bytes(peak: Number, margin: Number, context: Number, communicator: Number, ranks: Number) -> Number:
+    """Memory a run needs: the peak with a margin, the device context, and communicators of more than one rank."""
+    return margin * peak + context + where(ranks > 1, communicator, 0.0)
+
+
+@formula("usable", "B", "0.989 of the printed capacity; 0.994 of the total of the vendor's tool")
+def usable_bytes(printed: Number, reported: Number) -> Number:
+    """Memory a framework sees of a device."""
+    return minimum(0.989 * printed, 0.994 * reported)
+
+
+@formula("headroom", "B")
+def headroom_bytes(usable: Number, needed: Number) -> Number:
+    """What is left of the usable memory."""
+    return usable - needed
+
+
+@formula("fits", "yes or no", "1.02·peak + 0.75 GiB + 1 GiB ≤ usable; right on 337 of 339 published runs")
+def fits(needed: Number, usable: Number) -> Number:
+    """Whether the plan fits."""
+    return needed <= usable
+
+
+@formula("verdict", "word", "above 92 % the allocator retries and steps slow down")
+def verdict(needed: Number, usable: Number, tight: Number) -> Any:
+    """fits, tight or does-not-fit."""
+    return where(needed <= tight * usable, "fits", where(needed <= usable, "tight", "does-not-fit"))
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bytes per parameter of each state, and what ZeRO shards."""
+
+    weights: Number
+    gradients: Number
+    master: Number
+    momentum: Number
+    variance: Number
+    gathered: Number
+
+
+def state_widths(scenario: Scenario, framework: dict) -> Widths:
+    """Bytes per parameter by precision, optimizer and stack (32-bit shards, or 16-bit with a master copy)."""
+    training = scenario.training
+    momentum, variance = OPTIMIZER_BYTES[training.optimizer]
+    gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
+    if training.precision == "fp32":
+        return Widths(4.0, 4.0, 0.0, momentum, variance, 4.0)
+    if framework["fp32_shards"]:
+        return Widths(4.0, 4.0, 0.0, momentum, variance, float(framework["gather"]))
+    return Widths(2.0, gradient, 4.0, momentum, variance, float(framework["gather"]))
+
+
+@dataclass(frozen=True)
+class StageMemory:
+    """Items of one stage (or array of stages) at its peak, with the instant's index in INSTANTS."""
+
+    items: dict[str, Number]
+    total: Number
+    instant: Number
+
+
+class TrainingMemory:
+    """The memory ledger of one training scenario: ask it for any stage."""
+
+    def __init__(self, scenario: Scenario, model: Model, layout: Layout) -> None:
+        self.scenario, self.model, self.layout = scenario, model, layout
+        self.framework = table("frameworks")[scenario.training.framework]
+        self.widths = state_widths(scenario, self.framework)
+        self.element = 4.0 if scenario.training.precision == "fp32" else 2.0
+        self.block_share = model.block.share(layout.tensor)
+        spec = model.spec
+        self.vocabulary = count.padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
+        self.embedding_share = count.ffn_share(count.embedding_matrix(self.vocabulary, model.hidden), layout.tensor)
+        self.block = block_activations(
+            model.block,
+            scenario.training,
+            self.framework,
+            layout.tensor,
+            layout.sequence_share,
+            layout.sequence,
+            self.element,
+        )
+
+    def parameters(self, stage: Number) -> Number:
+        """Parameters a rank of the stage holds."""
+        layout = self.layout
+        first, last = _flag(stage == 0), _flag(stage == layout.pipeline - 1)
+        # a tied head is the embedding on one stage and a copy of it on the last of several
+        head = where(layout.pipeline > 1, self.embedding_share, 0.0) if self.model.spec.tied else self.embedding_share
+        ends = stage_ends(first, self.model.positions, last, self.model.final_norm)
+        return stage_parameters(
+            layout.stages.layers_on(stage), self.block_share, first, last, self.embedding_share, head, ends
+        )
+
+    def static(self, stage: Number) -> dict[str, Number]:
+        """Weights, whole gradients and optimizer states between steps."""
+        zero, widths, shards = self.scenario.parallelism.zero, self.widths, self.layout.shards
+        psi = self.parameters(stage)
+        state = resident_bytes if zero < 1 else lambda width, held: sharded_bytes(width, held, shards)
+        weights = sharded_bytes(widths.weights, psi, shards) if zero == 3 else resident_bytes(widths.weights, psi)
+        if self.scenario.parallelism.schedule == "dualpipe":
+            weights = resident_bytes(2.0, weights)
+        whole = zero < 2 or (self.framework["accumulate_whole"] and self._accumulates())
+        gradients = resident_bytes(widths.gradients, psi) if whole else sharded_bytes(widths.gradients, psi, shards)
+        return {
+            "weights": weights,
+            "gradients": gradients,
+            "master_weights": state(widths.master, psi) if widths.master else 0.0,
+            "momentum": state(widths.momentum, psi),
+            "variance": state(widths.variance, psi) if widths.variance else 0.0,
+        }
+
+    def _accumulates(self) -> bool:
+        many = self.layout.micro_batches > 1
+        return bool(many.any()) if is_array(many) else bool(many)
+
+    def stage(self, stage: Number) -> StageMemory:
+        """Items of a stage at the largest of its three instants."""
+        scenario, layout, model = self.scenario, self.layout, self.model
+        framework, widths, training = self.framework, self.widths, scenario.training
+        static = self.static(stage)
+        first, last = _flag(stage == 0), _flag(stage == layout.pipeline - 1)
+        flight = in_flight(scenario.parallelism.schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
+        embedding = embedding_output_bytes(first, model.hidden, layout.sequence_share, self.element)
+        held = held_bytes(flight, layout.stages.layers_on(stage), self.block.held, layout.tokens, embedding)
+        backward = activation_peak(held, self.block.during_backward, layout.tokens)
+        logits = loss_bytes(
+            last,
+            layout.tokens,
+            self.vocabulary,
+            layout.tensor,
+            framework["logit"],
+            framework["final_norm"],
+            model.hidden,
+        )
+        root = blocks = 0.0
+        if scenario.parallelism.zero == 3:
+            root = gathered_root_bytes(
+                widths.gathered, first, last, self.embedding_share, 0.0 if model.spec.tied else self.embedding_share
+            )
+            blocks = add_bytes(
+                root, gathered_block_bytes(widths.gathered, self.block_share, last, self.embedding_share, 2.0)
+            )
+        buffers = self._buffers()
+        copy = 0.0
+        if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):
+            copy = step_copy_bytes(
+                framework["step_copy"], self.parameters(stage), layout.shards if scenario.parallelism.zero else 1.0
+            )
+        grown = static["gradients"]
+        if not framework["gradient_buffer"]:
+            grown = where(layout.micro_batches > 1, static["gradients"], 0.0)
+        instants = (
+            static
+            | {"gradients": grown, "activations": held, "logits": logits, "gathered": root, "workspace": buffers},
+            static
+            | {"gradients": grown, "activations": backward, "logits": 0.0, "gathered": blocks, "workspace": buffers},
+            static | {"activations": 0.0, "logits": 0.0, "gathered": 0.0, "workspace": copy},
+        )
+        return _largest(instants)
+
+    def _buffers(self) -> Number:
+        layout, scenario = self.layout, self.scenario
+        attention = self.model.block.attention
+        share = layout.sequence_share
+        buffers = pipeline_buffer_bytes(layout.tokens, self.model.hidden, share, self.element, layout.pipeline)
+        buffers = add_bytes(
+            buffers,
+            ring_buffer_bytes(
+                layout.tokens,
+                attention.local_kv_heads(layout.tensor),
+                attention.head_dim,
+                self.element,
+                layout.context,
+            ),
+        )
+        if not self.framework["gradient_buffer"] and scenario.parallelism.zero < 3:
+            buffers = add_bytes(buffers, bucket_bytes(self.framework["bucket"], layout.shards))
+        return buffers
+
+
+@formula("ends", "parameters")
+def stage_ends(first: Number, positions: Number, last: Number, final_norm: Number) -> Number:
+    """Learned positions on the first stage and the final norm on the last."""
+    return first * positions + last * final_norm
+
+
+def _flag(condition: Any) -> Number:
+    """1 where a condition holds, else 0."""
+    return where(condition, 1.0, 0.0)
+
+
+def _largest(instants: tuple[dict[str, Number], ...]) -> StageMemory:
+    totals = [total_bytes(**items) for items in instants]
+    best, items, instant = totals[0], instants[0], 0
+    for index in (1, 2):
+        more = totals[index] > best
+        if is_array(more):
+            items = {name: where(more, instants[index][name], items[name]) for name in ITEMS}
+            best, instant = where(more, totals[index], best), where(more, index, instant)
+        elif more:
+            best, items, instant = totals[index], instants[index], index
+    return StageMemory(items, best, instant)
+
+
+@dataclass(frozen=True)
+class PeakMemory:
+    """The fullest stage: its items, index and instant."""
+
+    items: dict[str, Number]
+    total: Number
+    stage: Number
+    instant: Number
+
+
+def peak_memory(memory: TrainingMemory) -> PeakMemory:
+    """The stage with the largest peak among the distinct stages."""
+    best: PeakMemory | None = None
+    for stage in memory.layout.stages.distinct():
+        found = memory.stage(stage)
+        peak = PeakMemory(found.items, found.total, stage, found.instant)
+        best = peak if best is None else _fuller(best, peak)
+    assert best is not None
+    return best
+
+
+def _fuller(best: PeakMemory, other: PeakMemory) -> PeakMemory:
+    more = other.total > best.total
+    if not is_array(more):
+        return other if more else best
+    return PeakMemory(
+        {name: where(more, other.items[name], best.items[name]) for name in ITEMS},
+        where(more, other.total, best.total),
+        where(more, other.stage, best.stage),
+        where(more, other.instant, best.instant),
+    )

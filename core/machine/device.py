@@ -1,0 +1,78 @@
+"""One device as kernels see it: sustained rates, units, constants and element sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..numeric import Number
+from ..scenario import Scenario
+from . import kernels
+from .rates import ELEMENT_BYTES, Rates, peak_flops
+
+#: Bytes moved per element when an operand is cast to 8 bits: read 16 bits, write it and its transpose.
+CAST_BYTES = {"fp8": 4.0}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: its seconds, the seconds of its mathematics alone, and the bytes it moves."""
+
+    seconds: Number
+    math: Number
+    moved: Number
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What kernels need of the device: sustained rates, units, constants and element sizes."""
+
+    rate: Number
+    attention_peak: Number
+    memory_rate: Number
+    units: Number
+    rates: Rates
+    input_bytes: Number
+    gradient_bytes: Number
+    cast_bytes: Number
+
+    def matrix(
+        self,
+        rows: Number,
+        columns: Number,
+        inner: Number,
+        batch: Number = 1,
+        output: Number = 2.0,
+        aligned: Number | None = None,
+    ) -> Kernel:
+        """A matrix product [rows, inner] x [inner, columns], `batch` times in one launch."""
+        rates = self.rates
+        math = kernels.matrix_math_seconds(
+            rows, columns, inner, batch, self.units, self.rate, rates.k_half, rates.tiles
+        )
+        if rates.alignment:
+            match = aligned if aligned is not None else self.alignment(columns, inner)
+            math = kernels.aligned_seconds(math, match)
+        moved = kernels.matrix_bytes(rows, columns, inner, batch, self.input_bytes, output)
+        return Kernel(kernels.kernel_seconds(math, moved, self.memory_rate, rates.t_k), math, moved)
+
+    def alignment(self, columns: Number, inner: Number) -> Number:
+        return kernels.alignment_rate(columns, inner, *(rate for _, rate in self.rates.alignment))
+
+    def stream(self, moved: Number, launches: Number = 1) -> Number:
+        """Time of kernels that only move bytes."""
+        return kernels.streaming_seconds(moved, self.memory_rate, launches, self.rates.t_k)
+
+
+def machine_of(scenario: Scenario, rates: Rates) -> Machine:
+    """The device of a training scenario at its number format."""
+    device, training = scenario.cluster.accelerator, scenario.training
+    return Machine(
+        rate=kernels.sustained_rate(peak_flops(device, training.precision), rates.e_gemm),
+        attention_peak=peak_flops(device, "bf16"),
+        memory_rate=kernels.sustained_bandwidth(device.memory_bandwidth, rates.e_mem),
+        units=device.units,
+        rates=rates,
+        input_bytes=float(ELEMENT_BYTES[training.precision]),
+        gradient_bytes=4.0 if training.gradient_precision == "fp32" else 2.0,
+        cast_bytes=CAST_BYTES.get(training.precision, 0.0),
+    )

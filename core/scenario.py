@@ -1,0 +1,218 @@
+"""The scenario: everything a person decides, as frozen dataclasses with SI numbers.
+
+Any number may be a numpy array: then the scenario stands for as many scenarios and every formula answers for all.
+Words (schedules, precisions, catalogue names) are always single.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Literal
+
+from .model.spec import ModelSpec
+from .numeric import Number
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Dense peak rates of the matrix units in FLOP/s (integer: operations/s); None where the part has no such unit."""
+
+    fp32: Number | None = None
+    fp16: Number | None = None
+    bf16: Number | None = None
+    fp8: Number | None = None
+    fp4: Number | None = None
+    int8: Number | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """Scale-up link of one accelerator: bytes/s one way, and how many accelerators share the domain."""
+
+    name: str = ""
+    bandwidth: Number = 0.0
+    domain: Number = 1
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """One accelerator as software sees it. Rates are data-sheet peaks; what is reached is in `machine.rates`."""
+
+    id: str
+    name: str
+    vendor: str
+    generation: str
+    memory: Number
+    memory_bandwidth: Number
+    peak: Peak
+    link: Link
+    power: Number
+    year: int = 0
+    memory_reported: Number | None = None
+    pcie: Number = 31.5e9
+    units: Number = 132
+    unit_flops: Number = 4096
+    price: Number | None = None
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Scale-out network: bytes/s one way for each accelerator, and the class of its latency."""
+
+    id: str
+    name: str
+    bandwidth: Number
+    latency_class: str = "ib"
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    accelerator: Accelerator
+    network: Network
+    gpus: Number = 8
+    gpus_per_node: Number = 8
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    tp: Number = 1
+    pp: Number = 1
+    cp: Number = 1
+    ep: Number = 1
+    etp: Number = 1
+    vpp: Number = 1
+    zero: int = 2
+    hsdp_replicas: Number = 1
+    sp: bool = False
+    schedule: str = "1f1b"
+    context_scheme: str = "ring"
+    stage_balance: str | tuple[int, ...] = "even"
+    expert_dispatch: str = "all-to-all"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Which communication a training stack hides behind compute."""
+
+    dp: bool = True
+    tp_forward: bool = False
+    tp_backward: bool = True
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Habits of the pipeline: activation transfers run behind compute when it is interleaved (auto), always or never."""
+
+    async_transfer: str = "auto"
+
+
+@dataclass(frozen=True)
+class Training:
+    sequence_length: Number = 4096
+    micro_batch: Number = 1
+    global_batch: Number = 256
+    tokens: Number = 2e12
+    precision: str = "bf16"
+    gradient_precision: str = "fp32"
+    optimizer: str = "adamw"
+    fused_optimizer: bool = True
+    recompute: str = "none"
+    attention: str = "flash"
+    attention_kernel: str = "auto"
+    fused_gradient_accumulation: bool = True
+    dropout: bool = False
+    framework: str = "megatron"
+    mfu: Number | Literal["auto"] = "auto"
+
+
+@dataclass(frozen=True)
+class Serving:
+    prompt_tokens: Number = 2048
+    output_tokens: Number = 512
+    concurrency: Number = 32
+    max_context: Number = 4096
+    engine: str = "vllm-v1"
+    weight_format: str = "bf16"
+    kv_format: str = "bf16"
+    memory_utilization: Number = 0.9
+    max_batched_tokens: Number = 8192
+    ttft_target: Number = 0.5
+    tpot_target: Number = 0.05
+    request_rate: Number = 0.0
+
+
+@dataclass(frozen=True)
+class Whiteboard:
+    """The label that rules of thumb use for the number of parameters; None: the exact count."""
+
+    parameters: Number | None = None
+
+
+@dataclass(frozen=True)
+class Economics:
+    gpu_price: Number = 1.80
+    power_usage_effectiveness: Number = 1.2
+    grid_intensity: Number = 0.4
+
+
+@dataclass(frozen=True)
+class Reliability:
+    node_failures_per_1000_days: Number = 3.8
+    checkpoint_seconds: Number = 10.0
+    restart_seconds: Number = 600.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a person saw; None: not measured."""
+
+    step_time: Number | None = None
+    tokens_per_s: Number | None = None
+    ttft: Number | None = None
+    tpot: Number | None = None
+
+
+@dataclass(frozen=True)
+class Scenario:
+    model: ModelSpec
+    cluster: Cluster
+    name: str = "Untitled"
+    kind: str = "training"
+    parallelism: Parallelism = Parallelism()
+    training: Training = Training()
+    overlap: Overlap = Overlap()
+    pipeline: Pipeline = Pipeline()
+    serving: Serving = Serving()
+    whiteboard: Whiteboard = Whiteboard()
+    economics: Economics = Economics()
+    reliability: Reliability = Reliability()
+    measured: Measured = Measured()
+    #: Overridden machine and engine constants, by their name in `machine.rates.Rates`.
+    assumptions: tuple[tuple[str, Any], ...] = field(default=())
+
+    def get(self, path: str) -> Any:
+        """The value at a dotted path such as `parallelism.tp`."""
+        if path.startswith("assumptions."):
+            return dict(self.assumptions).get(path.removeprefix("assumptions."))
+        return reduce(getattr, path.split("."), self)
+
+    def with_(self, path: str, value: Any) -> Scenario:
+        """A copy in which the value at a dotted path is another; everything else is shared."""
+        if path.startswith("assumptions."):
+            table = dict(self.assumptions)
+            name = path.removeprefix("assumptions.")
+            table = {k: v for k, v in table.items() if k != name} | ({} if value is None else {name: value})
+            return replace(self, assumptions=tuple(table.items()))
+        if path == "cluster.accelerator.memory":  # the vendor's total is that of the part as built
+            return _replaced(self.with_("cluster.accelerator.memory_reported", None), path.split("."), value)
+        return _replaced(self, path.split("."), value)
+
+
+def _replaced(node: Any, path: list[str], value: Any) -> Any:
+    head, *rest = path
+    return replace(node, **{head: _replaced(getattr(node, head), rest, value) if rest else value})

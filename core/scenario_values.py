@@ -1,0 +1,176 @@
+"""The value at any path of a scenario from what stands in a file or was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .catalogue import catalogue, has_table, table
+from .entries import ENTRIES, entry_field, entry_paths, read_entry
+from .errors import ScenarioError, did_you_mean, nearest
+from .field_values import parse_list, parse_value
+from .fields import FIELDS, Field
+from .machine.rates import Rates
+from .model.spec import ModelSpec
+from .scenario import Cluster, Network, Scenario
+from .serving.settings import Device, Engine, KvFormat, WeightFormat
+from .units import QuantityError, format_quantity, parse_any
+from .yaml_tree import Node, parse_tree, read_text
+
+HEAD = {
+    "name": Field("name", "Name", "text", "", "What the plan is called."),
+    "kind": Field("kind", "Kind", "choice", "", "Training or serving.", choices=("training", "serving")),
+}
+#: Settings of the format that this program knows in one form only; empty: in any form, as they then have no effect.
+FIXED = {
+    "parallelism.ep": "1",
+    "parallelism.etp": "1",
+    "parallelism.expert_dispatch": "",
+    "training.finetune": "full",
+    "training.offload_optimizer": "false",
+    "serving.speculative.draft_tokens": "0",
+    "serving.speculative.acceptance": "",
+    "serving.speculative.draft_cost": "",
+}
+CATALOGUES = {"model": "models", "cluster.accelerator": "accelerators", "cluster.network": "networks"}
+#: Constants beside efficiencies that formulas divide by.
+_DIVISORS = frozenset(
+    "small_head gemm streaming link pipeline block weight_only nvls ecc bits nominal_bits head_bits embedding_bits "
+    "compiled emulated bytes".split()
+)
+_SUFFIXES = (".yaml", ".yml")
+
+
+def default(path: str) -> Any:
+    """The value at a path in a scenario with nothing set; None where there is none."""
+    head, _, rest = path.partition(".")
+    node: Any = Cluster if head == "cluster" else getattr(Scenario, head, None)
+    for name in rest.split(".") if rest else ():
+        node = getattr(node, name, None)
+    return node
+
+
+@cache
+def assumption_names() -> tuple[str, ...]:
+    """The constants of machines and engines that `assumptions` may override."""
+    tables = (Rates, Engine, Device, WeightFormat, KvFormat)
+    return tuple(dict.fromkeys(f.name for kind in tables for f in fields(kind) if f.type == "Number"))
+
+
+def known_paths() -> list[str]:
+    """Every path that can be set."""
+    assumptions = (f"assumptions.{name}" for name in assumption_names())
+    return list(dict.fromkeys((*HEAD, *FIELDS, *entry_paths(), *assumptions, *FIXED)))
+
+
+def read_value(node: Node, path: str, file: str) -> Any:
+    """The value that a node gives the path of a scenario. Raises ScenarioError with the node's line."""
+    try:
+        if path in ENTRIES:
+            return _entry(node, path, file)
+        if path.startswith("assumptions."):
+            return _assumption(node, path)
+        field = HEAD.get(path) or FIELDS.get(path) or entry_field(path)
+        if field is None:
+            raise QuantityError(f"unknown key; {_meant(path)}")
+        if isinstance(node.value, list):
+            return parse_list(field, [str(item.value) for item in node.value])
+        return _field_value(field, _text(node), default(path))
+    except QuantityError as error:
+        raise ScenarioError(file, node.line, path, str(error)) from None
+
+
+def check_fixed(node: Node, path: str, file: str) -> None:
+    """ScenarioError where a setting of FIXED has another value than the one it can have."""
+    only = FIXED[path]
+    if only and (not isinstance(node.value, str) or node.value.lower() != only):
+        raise ScenarioError(file, node.line, path, f"{node.value} is not supported, only {only} is")
+
+
+def _text(node: Node) -> str:
+    if isinstance(node.value, dict):
+        raise QuantityError("takes one value, not a mapping")
+    return node.value
+
+
+def _meant(path: str) -> str:
+    """What was probably meant: a path with the same last name, else the most similar one, else what the section has."""
+    section, _, name = path.rpartition(".")
+    same = [known for known in known_paths() if known.rpartition(".")[2] == name]
+    if same:
+        return f"did you mean {' or '.join(same[:3])}?"
+    inside = [known for known in known_paths() if known.rpartition(".")[0] == section]
+    heads = list(dict.fromkeys(known.partition(".")[0] for known in known_paths()))
+    return did_you_mean(path, [*heads, *known_paths()] if nearest(path, [*heads, *known_paths()]) else inside or heads)
+
+
+def _field_value(field: Field, text: str, usual: Any) -> Any:
+    if field.catalogue:
+        ids = table(field.catalogue) if has_table(field.catalogue) else {text: None}
+        if text not in ids:
+            raise QuantityError(f"{text!r} is not in the catalogue; {did_you_mean(text, ids)}")
+        return text
+    return parse_value(field, text, usual)
+
+
+def _assumption(node: Node, path: str) -> float:
+    name, text = path.removeprefix("assumptions."), _text(node)
+    if name not in assumption_names():
+        raise QuantityError(f"unknown constant; {did_you_mean(name, assumption_names())}")
+    value = parse_any(text)
+    # Rates and sizes divide, times and shares may vanish, and only the lower end of an error band lies below zero.
+    least = 1e-6 if name.startswith("e_") or name in _DIVISORS else -1.0 if name == "band_low" else 0.0
+    if value < least:
+        raise QuantityError(f"{text} is too small: {least:g} or more would do")
+    return value
+
+
+def _entry(node: Node, path: str, file: str) -> Any:
+    """A catalogue entry by id, by a path or a rate where that is possible, or written out, maybe on a base."""
+    entries: Mapping[str, Any] = getattr(catalogue(), CATALOGUES[path])
+    if isinstance(node.value, dict):
+        facts = dict(node.value)
+        base = facts.pop("base", None)
+        start = _picked(_text(base), entries, path) if base else None
+        return read_entry(node._replace(value=facts), path, file, start)
+    text = _text(node)
+    if text in entries:
+        return entries[text]
+    if path == "cluster.network" and text[:1].isdecimal():
+        return network_of(_within(text))
+    if path == "model" and ("/" in text or text.endswith((*_SUFFIXES, ".json"))):
+        return _model_file(text, file)
+    return _picked(text, entries, path)
+
+
+def _picked(text: str, entries: Mapping[str, Any], path: str) -> Any:
+    if text not in entries:
+        rate = ", or a rate per GPU such as 25 GB/s" if path == "cluster.network" else ""
+        raise QuantityError(f"{text!r} is not in the catalogue; {did_you_mean(text, entries)}{rate}")
+    return entries[text]
+
+
+def _within(text: str) -> float:
+    return parse_value(FIELDS["cluster.network.bandwidth"], text)
+
+
+def network_of(bandwidth: float) -> Network:
+    """The network of a rate that a person states, in bytes/s for each GPU and direction."""
+    return Network("custom", f"{format_quantity(bandwidth, 'bytes/s')} per GPU", bandwidth, source="as stated")
+
+
+def _model_file(text: str, file: str) -> ModelSpec:
+    """The model of a YAML file, whose path is relative to the folder of the scenario's file."""
+    if text.endswith(".json"):
+        raise QuantityError("a config.json is not read here; write the sizes as a mapping, or the path of a YAML file")
+    path = Path(file).parent / text
+    try:
+        content = read_text(path, str(path))
+    except ScenarioError as error:
+        raise QuantityError(str(error)) from None
+    tree = parse_tree(content, str(path))
+    named = {"id": Node(path.stem, 0), "name": Node(path.stem, 0)} if "base" not in tree.value else {}
+    return _entry(tree._replace(value=named | tree.value), "model", str(path))

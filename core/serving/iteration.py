@@ -1,0 +1,309 @@
+"""One iteration of an engine: decoding sequences and prompt chunks in one batch, through all layers.
+
+With a pipeline the iteration is one pass of a micro-batch through all stages. The numbers are those of one device: in
+a full pipeline it works on as many micro-batches as there are stages, each in its share of the layers, so that one
+pass over all layers is also what one device does a step.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine.rates import peak_flops
+from ..model.layers import Matrix, Model
+from ..model.parameters import padded_vocabulary
+from ..numeric import Number, is_array, maximum
+from ..scenario import Scenario
+from ..terms import formula
+from ..training.overlap import times, total
+from . import kernels
+from .collectives import TensorGroup, gathered_bytes, hidden_bytes, hop_seconds, hops, reached
+from .rates import Format, Rates, rates_of
+from .settings import Settings, row_grid, tiles
+
+#: The vocabulary is padded to a multiple of this before it is split over ranks.
+VOCABULARY_MULTIPLE = 64
+HEAD_KERNELS = 4
+
+
+@formula("V/t", "rows")
+def vocabulary_share(vocabulary: Number, tensor_parallel: Number) -> Number:
+    """Rows of the output head on one rank."""
+    return vocabulary / tensor_parallel
+
+
+@formula("a/g", "heads")
+def heads_a_group(heads: Number, kv_heads: Number) -> Number:
+    """Query heads that share a key and value head."""
+    return heads / kv_heads
+
+
+@formula("w_kv", "B", leaves_out="scales of fp8 caches")
+def element_width(element: Number, head: Number, head_dim: Number) -> Number:
+    """Bytes of one cached element with its share of the scales of a head."""
+    return element + head / head_dim
+
+
+@formula("L·n_AR", "times")
+def allreduces(layers: Number, each: Number) -> Number:
+    """All-reduces of a pass: two a layer, one where attention and feed-forward part stand side by side."""
+    return layers * each
+
+
+@formula("(L·n_k + 4)·t_k", "s")
+def launch_seconds(layers: Number, kernels: Number, head_kernels: Number, launch: Number) -> Number:
+    """Fixed cost of the kernels of a pass."""
+    return (layers * kernels + head_kernels) * launch
+
+
+@formula("t_gpu", "s", leaves_out="embedding lookup")
+def device_seconds(kernels: Number, launches: Number, allreduces: Number, gather: Number, hops: Number) -> Number:
+    """Time of a pass on the device."""
+    return kernels + launches + allreduces + gather + hops
+
+
+@formula("t_host + t_seq·R", "s")
+def host_seconds(fixed: Number, sequence: Number, rows: Number, grace: Number) -> Number:
+    """Time the host takes to schedule an iteration, sample and answer."""
+    return fixed + sequence * grace * rows
+
+
+@formula("t_iter", "s")
+def one_after_the_other(device: Number, host: Number) -> Number:
+    """Time of an iteration whose host work waits for the device."""
+    return device + host
+
+
+@formula("max(t_gpu, t_host)", "s")
+def side_by_side(device: Number, host: Number) -> Number:
+    """Time of an iteration whose host works ahead."""
+    return maximum(device, host)
+
+
+@formula("max(t, L·t_eager)", "s", "iterations with a prompt are not captured in a graph: the host launches each kernel")
+def eager_seconds(seconds: Number, layers: Number, eager: Number, grace: Number) -> Number:
+    """Time of an iteration with a prompt, at least what the host needs to launch it."""
+    return maximum(seconds, layers * eager * grace)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One kind of kernel of a pass, over all layers; seconds of its mathematics, its bytes, and as it runs."""
+
+    name: str
+    flops: Number
+    bytes: Number
+    math: Number
+    memory: Number
+    seconds: Number
+    peak: Number
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration and its parts, in seconds."""
+
+    rows: Number
+    operators: tuple[Operator, ...]
+    launches: Number
+    allreduce_bytes: Number
+    allreduces: Number
+    gather_bytes: Number
+    gather: Number
+    hop_bytes: Number
+    hops: Number
+    device: Number
+    host: Number
+    seconds: Number
+
+    def operator(self, name: str) -> Operator:
+        """The operator of a name."""
+        return next(each for each in self.operators if each.name == name)
+
+
+def tuned_sizes(rows: Number) -> tuple[Number, Number]:
+    """The tuned batch sizes below and above a number of rows."""
+    grid = row_grid()
+    if is_array(rows):
+        table = np.asarray(grid)
+        above = np.minimum(np.searchsorted(table, rows), len(grid) - 1)
+        exact = (table[above] <= rows) | (above == 0)
+        return table[np.where(exact, above, above - 1)], table[above]
+    above = min(bisect_left(grid, rows), len(grid) - 1)
+    below = above if grid[above] <= rows or above == 0 else above - 1
+    return grid[below], grid[above]
+
+
+class Pass:
+    """Times passes of batches through the layers of a serving scenario."""
+
+    def __init__(self, scenario: Scenario, model: Model, settings: Settings) -> None:
+        parallel, accelerator = scenario.parallelism, scenario.cluster.accelerator
+        self.model, self.settings = model, settings
+        self.layers, self.pipeline, self.units = model.layers, parallel.pp, accelerator.units
+        self.rates: Rates = rates_of(scenario, settings)
+        self.group = TensorGroup.of(scenario, settings)
+        self.hop_rate = reached(accelerator.pcie, settings.device.e_hop)
+        self.grace = settings.engine.grace if settings.device.grace else 1.0
+        block, tensor = model.block, parallel.tp
+        self.projections = block.projections(tensor)
+        self.ffn_matrices, self.ffn_size = block.feed_forward.matrix_count, block.feed_forward.local_size(tensor)
+        attention = block.attention
+        self.heads, self.kv_heads = attention.local_heads(tensor), attention.local_kv_heads(tensor)
+        self.head_dim, self.query_group = attention.head_dim, heads_a_group(attention.heads, attention.kv_heads)
+        self.kv_width = element_width(settings.kv.bytes, settings.kv.head_bytes, attention.head_dim)
+        self.vocabulary = padded_vocabulary(model.spec.vocabulary, VOCABULARY_MULTIPLE, 1)
+        self.output_head = Matrix("head", model.hidden, vocabulary_share(self.vocabulary, tensor))
+        self.weights = {
+            matrix.name: kernels.weight_bytes(matrix.inputs, matrix.outputs, self.rates.blocks.bits)
+            for matrix in self.projections
+        }
+        self.head_weights = kernels.weight_bytes(model.hidden, self.output_head.outputs, self.rates.head.bits)
+
+    def decode(self, sequences: Number, context: Number) -> Iteration:
+        """An iteration that only decodes: sequences with a mean context in tokens."""
+        return self._iteration(sequences, sequences, (self._decode_attention(sequences, context),), False)
+
+    def prefill(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> Iteration:
+        """An iteration of prompt chunks alone: new tokens of each, the pairs they attend, keys of the last token."""
+        rows = kernels.batch_rows(0.0, prompts, tokens)
+        attention = self._prefill_attention(prompts, tokens, pairs, keys)
+        return self._iteration(rows, kernels.logit_rows(0.0, prompts), (attention,), True)
+
+    def mixed(
+        self, sequences: Number, context: Number, prompts: Number, tokens: Number, pairs: Number, keys: Number
+    ) -> Iteration:
+        """An iteration with decoding sequences and prompt chunks together."""
+        rows = kernels.batch_rows(sequences, prompts, tokens)
+        attention = (
+            self._decode_attention(sequences, context),
+            self._prefill_attention(prompts, tokens, pairs, keys),
+        )
+        return self._iteration(rows, kernels.logit_rows(sequences, prompts), attention, True)
+
+    def _iteration(self, rows: Number, answered: Number, attention: tuple[Operator, ...], eager: bool) -> Iteration:
+        engine, hidden = self.settings.engine, self.model.hidden
+        matrices = [self._matrix(matrix, self.rates.blocks, self.weights[matrix.name], rows) for matrix in self.projections]
+        operators = tuple(self._in_all_layers(each) for each in (*matrices, *attention, self._pointwise(rows)))
+        head = self._matrix(self.output_head, self.rates.head, self.head_weights, answered)
+        operators = (*operators, head, self._sampling(answered))
+        launches = launch_seconds(self.layers, engine.kernels, HEAD_KERNELS, engine.t_k)
+        count = allreduces(self.layers, self.model.block.norms)
+        buffer, logits = hidden_bytes(rows, hidden), gathered_bytes(answered, self.vocabulary, self.group.ranks)
+        hop_count = hops(self.pipeline)
+        reduce, gather = times(count, self.group.seconds(buffer)), self.group.seconds(logits)
+        hop = times(hop_count, hop_seconds(buffer, self.hop_rate, engine.hop))
+        device = device_seconds(total([each.seconds for each in operators]), launches, reduce, gather, hop)
+        host = host_seconds(engine.t_host, engine.t_seq, answered, self.grace)
+        seconds = side_by_side(device, host) if engine.overlapped else one_after_the_other(device, host)
+        if eager:
+            seconds = eager_seconds(seconds, self.layers, engine.t_eager, self.grace)
+        return Iteration(
+            rows,
+            operators,
+            launches,
+            times(count, self.group.sent(buffer)),
+            reduce,
+            self.group.sent(logits),
+            gather,
+            times(hop_count, buffer),
+            hop,
+            device,
+            host,
+            seconds,
+        )
+
+    def _in_all_layers(self, each: Operator) -> Operator:
+        layers = self.layers
+        return Operator(
+            each.name,
+            times(layers, each.flops),
+            times(layers, each.bytes),
+            times(layers, each.math),
+            times(layers, each.memory),
+            times(layers, each.seconds),
+            each.peak,
+        )
+
+    def _matrix(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> Operator:
+        """A matrix product in one layer, on the line between the tuned batch sizes around its rows."""
+        below, above = tuned_sizes(rows)
+        math_below, _, time_below = self._at_size(matrix, number, weights, below)
+        if is_array(rows) or below != above:
+            math_above, _, time_above = self._at_size(matrix, number, weights, above)
+        else:
+            math_above, time_above = math_below, time_below
+        operands = kernels.operand_bytes(rows, matrix.inputs, matrix.outputs, number.activation_bytes)
+        return Operator(
+            matrix.name,
+            kernels.matrix_flops(rows, matrix.outputs, matrix.inputs),
+            total_bytes(weights, operands),
+            kernels.between_sizes(rows, below, above, math_below, math_above),
+            kernels.matrix_memory_seconds(weights, operands, number.streaming, self.rates.memory),
+            kernels.between_sizes(rows, below, above, time_below, time_above),
+            number.peak,
+        )
+
+    def _at_size(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> tuple[Number, Number, Number]:
+        """Seconds of the mathematics, of the bytes and of the kernel at a tuned batch size."""
+        inner, columns = matrix.inputs, matrix.outputs
+        tiled = kernels.tile_seconds(
+            rows, columns, inner, self.units, number.rate, self.settings.device.k_half, tiles()
+        )
+        narrow = kernels.narrow_seconds(rows, columns, inner, number.rate)
+        math = kernels.matrix_math_seconds(rows, tiled, narrow)
+        operands = kernels.operand_bytes(rows, inner, columns, number.activation_bytes)
+        memory = kernels.matrix_memory_seconds(weights, operands, number.streaming, self.rates.memory)
+        return math, memory, kernels.soft_maximum(math, memory)
+
+    def _pointwise(self, rows: Number) -> Operator:
+        moved = kernels.pointwise_bytes(
+            rows, self.model.hidden, self.settings.engine.hidden_bytes, self.ffn_matrices, self.ffn_size
+        )
+        return _streaming("norms and activation", moved, self.rates)
+
+    def _sampling(self, rows: Number) -> Operator:
+        return _streaming("sampling", kernels.logit_bytes(rows, self.vocabulary), self.rates)
+
+    def _decode_attention(self, sequences: Number, context: Number) -> Operator:
+        moved = kernels.cache_bytes(sequences, context, self.kv_heads, self.head_dim, self.kv_width)
+        flops = kernels.decode_flops(sequences, context, self.heads, self.head_dim)
+        groups = self.settings.engine.tensor_groups
+        vector = kernels.vector_seconds(flops, self.query_group, self.rates.vector, groups)
+        memory = kernels.streaming_seconds(moved, self.rates.kv)
+        seconds = kernels.decode_attention_seconds(moved, self.rates.kv, vector)
+        return Operator("attention core", flops, moved, vector, memory, seconds, self.rates.attention_peak)
+
+    def _prefill_attention(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> Operator:
+        device, engine = self.settings.device, self.settings.engine
+        flops = kernels.prefill_flops(prompts, pairs, self.heads, self.head_dim)
+        math = kernels.prefill_attention_seconds(
+            flops, keys, self.head_dim, self.rates.attention, device.s_half, device.small_head
+        )
+        scores = kernels.score_traffic(prompts, self.heads, tokens, keys, engine.score_bytes)
+        cached = kernels.cache_bytes(prompts, keys, self.kv_heads, self.head_dim, self.kv_width)
+        memory = kernels.streaming_seconds(scores, self.rates.memory)
+        return Operator(
+            "attention",
+            flops,
+            total_bytes(cached, scores),
+            math,
+            memory,
+            one_after_the_other(math, memory),
+            self.rates.attention_peak,
+        )
+
+
+@formula("Σ", "B")
+def total_bytes(first: Number, second: Number) -> Number:
+    """Bytes of two streams together."""
+    return first + second
+
+
+def _streaming(name: str, moved: Number, rates: Rates) -> Operator:
+    """An operator without counted FLOPs."""
+    seconds = kernels.streaming_seconds(moved, rates.memory)
+    return Operator(name, 0.0, moved, 0.0, seconds, seconds, rates.attention_peak)

@@ -1,0 +1,175 @@
+"""Time of the kernels of one engine iteration, from a single decoded row up to long prompts."""
+
+from __future__ import annotations
+
+from ..numeric import Number, ceil, maximum, minimum, ratio, smallest, where
+from ..terms import formula
+
+_TILES = "tile and wave quantisation of library matrix kernels (CUTLASS); fitted to decode and prefill of TensorRT-LLM"
+_COUNTED = "bytes read and written, counted"
+
+
+@formula("t_tile", "s", _TILES)
+def tile_seconds(
+    rows: Number,
+    columns: Number,
+    inner: Number,
+    units: Number,
+    rate: Number,
+    k_half: Number,
+    tiles: tuple[tuple[float, float, float], ...],
+) -> Number:
+    """Time of the multiply-adds in waves of the best tile; beyond 8 waves the last one is half full in the mean."""
+    return (
+        2
+        * (inner + k_half)
+        * units
+        / rate
+        * smallest(
+            where(
+                ceil(rows / height) * ceil(columns / width) < 8 * units,
+                ceil(ceil(rows / height) * ceil(columns / width) / units),
+                ceil(rows / height) * ceil(columns / width) / units + 0.5,
+            )
+            * (height * width / relative)
+            for height, width, relative in tiles
+        )
+    )
+
+
+@formula("t_narrow", "s", "split-K and stream-K kernels keep all units busy at half the rate of large products")
+def narrow_seconds(rows: Number, columns: Number, inner: Number, rate: Number) -> Number:
+    """Time of the multiply-adds of a narrow product, rows padded to 16."""
+    return 2 * 16 * ceil(rows / 16) * columns * inner / (rate / 2)
+
+
+@formula("t_math", "s", "matrix-vector kernels of up to 4 rows fill no matrix unit")
+def matrix_math_seconds(rows: Number, tiled: Number, narrow: Number) -> Number:
+    """Time of the multiply-adds of a matrix product, the better of two kinds of kernels."""
+    return where(rows <= 4, 0.0, minimum(tiled, narrow))
+
+
+@formula("K·N·w", "B", _COUNTED)
+def weight_bytes(inner: Number, columns: Number, bits: Number) -> Number:
+    """Bytes of the weights of a matrix."""
+    return inner * columns * bits / 8
+
+
+@formula("M·(K·w_a + 2·N)", "B", _COUNTED)
+def operand_bytes(rows: Number, inner: Number, columns: Number, activation_bytes: Number) -> Number:
+    """Bytes of the input and the 16-bit output of a matrix product."""
+    return rows * (inner * activation_bytes + 2 * columns)
+
+
+@formula("t_mem", "s", "weights of expanded formats stream below the memory rate: gpt-fast and torchao rows")
+def matrix_memory_seconds(weights: Number, operands: Number, streaming: Number, memory_rate: Number) -> Number:
+    """Time of the bytes of a matrix product."""
+    return (weights / streaming + operands) / memory_rate
+
+
+@formula("(t_math³ + t_mem³)^⅓", "s", "mid-batch decode of TensorRT-LLM rows: a maximum with a soft knee")
+def soft_maximum(math_seconds: Number, memory_seconds: Number) -> Number:
+    """Time of a kernel whose mathematics and bytes overlap."""
+    return (math_seconds**3 + memory_seconds**3) ** (1 / 3)
+
+
+@formula("t(M)", "s", "engines pad batches to sizes their kernels are tuned for")
+def between_sizes(rows: Number, below: Number, above: Number, at_below: Number, at_above: Number) -> Number:
+    """Time between two tuned batch sizes, on a line; proportional to the rows beyond the largest size."""
+    return (at_below + (at_above - at_below) * ratio(rows - below, above - below)) * maximum(1, rows / above)
+
+
+@formula("M + B", "rows")
+def batch_rows(decoding: Number, prompts: Number, tokens: Number) -> Number:
+    """Rows of an iteration: one for each decoding sequence and one for each prompt token in it."""
+    return decoding + prompts * tokens
+
+
+@formula("R", "rows")
+def logit_rows(decoding: Number, prompts: Number) -> Number:
+    """Rows of the output head: one for each sequence that gets a token."""
+    return decoding + prompts
+
+
+@formula("M·(k·h + 2·n·f/t)", "B", _COUNTED)
+def pointwise_bytes(rows: Number, hidden: Number, hidden_bytes: Number, matrices: Number, ffn_size: Number) -> Number:
+    """Bytes of norms, residuals, rotary embedding, casts and activation of one block."""
+    return rows * (hidden_bytes * hidden + 2 * matrices * ffn_size)
+
+
+@formula("12·R·V", "B", _COUNTED)
+def logit_bytes(rows: Number, vocabulary: Number) -> Number:
+    """Bytes that sampling moves over the logits."""
+    return 12 * rows * vocabulary
+
+
+@formula("bytes/β", "s")
+def streaming_seconds(moved: Number, memory_rate: Number) -> Number:
+    """Time of kernels that only move bytes."""
+    return moved / memory_rate
+
+
+@formula("2·M·K·N", "FLOP")
+def matrix_flops(rows: Number, columns: Number, inner: Number) -> Number:
+    """FLOPs of a matrix product."""
+    return 2 * rows * columns * inner
+
+
+# ---------------------------------------------------------------- attention
+
+
+@formula("B·c·2·g·d·w", "B", _COUNTED)
+def cache_bytes(sequences: Number, context: Number, kv_heads: Number, head_dim: Number, width: Number) -> Number:
+    """Bytes of keys and values that decode attention reads in one block."""
+    return sequences * context * 2 * kv_heads * head_dim * width
+
+
+@formula("4·a·d·B·(c+1)", "FLOP")
+def decode_flops(sequences: Number, context: Number, heads: Number, head_dim: Number) -> Number:
+    """FLOPs of decode attention in one block: each new token attends its context and itself."""
+    return 4 * heads * head_dim * sequences * (context + 1)
+
+
+@formula("t_vec", "s", "multi-head kernel of TensorRT-LLM to v0.10: Mistral, Llama-3-8B and Falcon rows")
+def vector_seconds(
+    flops: Number, group: Number, vector_rate: Number, tensor_groups: tuple[int, ...]
+) -> Number:
+    """Time of decode attention on vector units; 0 for groups of query heads that have a matrix-unit kernel."""
+    return ratio(smallest(where(group == each, 0.0, 1.0) for each in (0, *tensor_groups)) * flops, vector_rate)
+
+
+@formula("t_kv", "s", leaves_out="split of one long context over few sequences")
+def decode_attention_seconds(moved: Number, kv_rate: Number, vector: Number) -> Number:
+    """Time of decode attention in one block: the cache is read once, or the vector units are busy longer."""
+    return maximum(moved / kv_rate, vector)
+
+
+@formula("P", "pairs", "counting: token i of q new ones sees the context before them and i of them")
+def chunk_pairs(tokens: Number, cached: Number) -> Number:
+    """(query, key) pairs of new tokens of a prompt over its tokens already cached."""
+    return tokens * cached + tokens * (tokens + 1) / 2
+
+
+@formula("4·a·d·P", "FLOP")
+def prefill_flops(prompts: Number, pairs: Number, heads: Number, head_dim: Number) -> Number:
+    """FLOPs of prefill attention in one block."""
+    return 4 * heads * head_dim * prompts * pairs
+
+
+@formula(
+    "t_fa",
+    "s",
+    "FlashAttention-2 arXiv 2307.08691 and -3 2407.08608 figures: rate over length follows s/(s+512)",
+    "padding of head sizes other than 64, 128 and 256",
+)
+def prefill_attention_seconds(
+    flops: Number, keys: Number, head_dim: Number, rate: Number, s_half: Number, small_head: Number
+) -> Number:
+    """Time of prefill attention in one block over `keys` keys."""
+    return flops / (rate * where(head_dim == 64, small_head, 1.0)) * (1 + s_half / keys)
+
+
+@formula("k·a·q·s", "B", "FasterTransformer GPT guide: passes over an unfused score matrix")
+def score_traffic(prompts: Number, heads: Number, tokens: Number, keys: Number, score_bytes: Number) -> Number:
+    """Bytes of an unfused score matrix and its softmax in one block; 0 bytes a score where attention is fused."""
+    return score_bytes * prompts * heads * tokens * keys

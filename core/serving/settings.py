@@ -1,0 +1,195 @@
+"""The rows of the tables a serving scenario takes its constants from: engine, device, weight and cache format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+from ..catalogue import table
+from ..numeric import Number
+from ..scenario import Scenario
+from ..terms import is_recording, with_origins
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One generation of an engine; the columns are explained in presets/engines.yaml. Times in s, sizes in bytes."""
+
+    name: str
+    pool_of_free: bool
+    overhead: Number
+    tp_overhead: Number
+    profile: str
+    profiled_tokens: str
+    sampler_bytes: Number
+    max_sequences: Number
+    large_sequences: Number
+    large_memory: Number
+    large_except: tuple[str, ...]
+    block: Number
+    reserve: bool
+    kernels: Number
+    t_k: Number
+    alpha_0: Number
+    alpha_1: Number
+    e_kv: Number
+    vector_flops: Number
+    tensor_groups: tuple[int, ...]
+    gemm: Number
+    streaming: Number
+    stream_cap: Number
+    compiled: bool
+    quantises_head: bool
+    hidden_bytes: Number
+    score_bytes: Number
+    link: Number
+    hop: Number
+    pipeline: Number
+    t_host: Number
+    t_seq: Number
+    overlapped: bool
+    t_eager: Number
+    grace: Number
+    t_request: Number
+    t_api: Number
+    lag: Number
+    prefill_first: bool
+    source: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """What serving kernels reach on a device, and constants of all devices (presets/serving_rates.yaml)."""
+
+    e_mem: Number
+    e_16: Number
+    e_8: Number
+    e_8_block: Number
+    e_4: Number
+    e_nv: Number
+    e_pcie: Number
+    nvls: Number
+    e_fa: Number
+    reference_power: Number
+    ecc: Number
+    grace: bool
+    k_half: Number
+    s_half: Number
+    small_head: Number
+    weight_only: Number
+    pcie_latency: Number
+    node_latency: Number
+    e_nic: Number
+    e_hop: Number
+    band_low: Number
+    band_high: Number
+    #: Whether published serving rows of this device generation stand behind the rates.
+    calibrated: bool
+    source: str
+
+
+@dataclass(frozen=True)
+class WeightFormat:
+    """A number format of stored weights (presets/formats.yaml)."""
+
+    bits: Number
+    nominal_bits: Number
+    head_bits: Number
+    embedding_bits: Number
+    index_bytes: Number
+    peak: str
+    rate: str
+    expanded: bool
+    activation_bytes: Number
+    streaming: Number
+    compiled: Number
+    emulated: Number
+    source: str
+
+
+@dataclass(frozen=True)
+class KvFormat:
+    """A number format of the key-value cache (presets/formats.yaml)."""
+
+    bytes: Number
+    head_bytes: Number
+    source: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The constants of one serving scenario."""
+
+    engine: Engine
+    device: Device
+    weights: WeightFormat
+    kv: KvFormat
+
+
+@cache
+def engine_row(name: str) -> Engine:
+    """An engine by id, with the columns of the row it is like."""
+    row = dict(table("engines")[name])
+    while "like" in row:
+        row = table("engines")[row.pop("like")] | row
+    return Engine(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+
+
+@cache
+def device_row(accelerator: str, generation: str) -> Device:
+    """The rates of an accelerator: its own columns, then its generation's, then those of an unknown device."""
+    data = table("serving_rates")
+    known = data["generations"].get(generation, {})
+    sustained = table("rates")["gemm"]
+    training = sustained.get(accelerator) or sustained.get(generation) or sustained["default"]
+    unknown = {"e_16": training["bf16"], "e_8": training["fp8"], "e_8_block": training["fp8"], "e_4": training["fp4"]}
+    own = data["accelerators"].get(accelerator, {})
+    row = unknown | data["default"] | data["constants"] | known | own
+    return Device(**row, calibrated=bool(known))
+
+
+@cache
+def weight_format_row(name: str) -> WeightFormat:
+    """A weight format by id."""
+    return WeightFormat(**table("formats")["weight_defaults"] | table("formats")["weights"][name])
+
+
+@cache
+def kv_format_row(name: str) -> KvFormat:
+    """A cache format by id."""
+    return KvFormat(**table("formats")["kv"][name])
+
+
+@cache
+def tiles() -> tuple[tuple[float, float, float], ...]:
+    """Tiles of matrix kernels: rows, columns, relative rate."""
+    return tuple((float(rows), float(columns), float(rate)) for rows, columns, rate in table("serving_rates")["tiles"])
+
+
+@cache
+def row_grid() -> tuple[float, ...]:
+    """Batch sizes for which kernels are tuned, in rising order."""
+    return tuple(float(rows) for rows in table("serving_rates")["row_grid"])
+
+
+def settings_of(scenario: Scenario) -> Settings:
+    """The constants of a scenario, its own assumptions in place of the published ones."""
+    serving, accelerator = scenario.serving, scenario.cluster.accelerator
+    rows = (
+        engine_row(str(serving.engine)),
+        device_row(str(accelerator.id), str(accelerator.generation)),
+        weight_format_row(str(serving.weight_format)),
+        kv_format_row(str(serving.kv_format)),
+    )
+    if scenario.assumptions:
+        rows = tuple(_assumed(row, dict(scenario.assumptions)) for row in rows)
+    if is_recording():
+        names = ("engine", "serving rates", "weight format", "cache format")
+        rows = tuple(with_origins(row, name) for row, name in zip(rows, names, strict=True))
+    return Settings(*rows)
+
+
+def _assumed(row: Any, assumptions: dict[str, Any]) -> Any:
+    own = {column.name for column in fields(row)}
+    return replace(row, **{name: value for name, value in assumptions.items() if name in own})

@@ -1,0 +1,1 @@
+"""Training: layout, time of a step from kernels up, days."""

@@ -1,0 +1,257 @@
+"""Gradient reduction and parameter gathering over the data parallel ranks, and what of it a step waits for.
+
+Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distributed optimizer and its bucket rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..machine.collectives import collective
+from ..numeric import Number, floor, maximum, where
+from ..scenario import Scenario
+from ..terms import formula
+from .layout import Layout
+from .overlap import add_seconds, exposed_behind, times
+from .pipeline import PipelineTime
+
+
+@formula("ψ̄", "parameters")
+def mean_stage_parameters(layers: Number, block: Number, pipeline: Number) -> Number:
+    """Block parameters a rank reduces, mean over the stages."""
+    return layers * block / pipeline
+
+
+@formula("ψ", "parameters")
+def reduced_parameters(blocks: Number, embedding: Number, head: Number, pipeline: Number) -> Number:
+    """Parameters that a rank of the first stage reduces: its blocks and the embedding; both ends in a single stage."""
+    return blocks + embedding + where(pipeline > 1, 0.0, head)
+
+
+@formula("w·ψ", "B")
+def buffer_bytes(width: Number, parameters: Number) -> Number:
+    """Bytes of a gradient or weight buffer."""
+    return width * parameters
+
+
+@formula("buckets", "pieces", "one a model chunk, at least one for each bucket size")
+def buckets(virtual: Number, buffer: Number, bucket: Number) -> Number:
+    """Pieces in which a gradient buffer is reduced."""
+    return maximum(1, floor(maximum(virtual, buffer / bucket)))
+
+
+@formula("(1 − 1/buckets)·t_bwd", "s", "the last bucket has nothing left to hide behind")
+def backward_window(pieces: Number, layers: Number, pipeline: Number, backward: Number) -> Number:
+    """Compute behind which the gradient reduction hides; half of the backward pass where there is one bucket."""
+    return where(pieces > 1, 1 - 1 / pieces, 0.5) * layers / pipeline * backward
+
+
+@formula("t_fwd", "s")
+def forward_window(layers: Number, pipeline: Number, forward: Number) -> Number:
+    """Compute behind which the parameter gathering hides: the next forward pass."""
+    return layers / pipeline * forward
+
+
+@formula("x", "s", "Zhao 2023, arXiv 2304.11277: layer by layer with prefetch; first and last layer have no window")
+def sharded_exposed(
+    micro_batches: Number,
+    layers: Number,
+    forward_exposed: Number,
+    backward_exposed: Number,
+    gather: Number,
+    scatter: Number,
+    ends: Number,
+) -> Number:
+    """What ZeRO-3 traffic costs a step without a pipeline."""
+    return micro_batches * (layers * (forward_exposed + backward_exposed) + gather + scatter + 0.5 * ends)
+
+
+@formula("x", "s", "pipelines over FSDP gather once and reduce once a step")
+def sharded_exposed_in_pipeline(
+    layers: Number, pipeline: Number, gather: Number, forward: Number, scatter: Number, backward: Number, ends: Number
+) -> Number:
+    """What ZeRO-3 traffic costs a step with a pipeline."""
+    return (
+        maximum(0.0, layers / pipeline * (gather - forward))
+        + maximum(0.0, layers / pipeline * (scatter - backward))
+        + gather
+        + scatter
+        + ends
+    )
+
+
+@formula("D > 1", "s")
+def only_if_sharded(ranks: Number, seconds: Number) -> Number:
+    """Nothing is reduced where there is one rank."""
+    return where(ranks > 1, seconds, 0.0)
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One collective of the data parallel group in one step."""
+
+    name: str
+    what: str
+    kind: str
+    sent: Number
+    seconds: Number
+    exposed: Number
+    times: Number
+    behind: str
+
+
+@dataclass(frozen=True)
+class DataParallelTime:
+    flows: tuple[Flow, ...]
+    exposed: Number
+
+
+def data_parallel_time(
+    scenario: Scenario,
+    layout: Layout,
+    pipe: PipelineTime,
+    block_share: Number,
+    ends: tuple[Number, Number],
+    widths: tuple[Number, Number],
+    bucket: Number,
+    kappa: Number,
+) -> DataParallelTime:
+    """Flows of the data parallel group; `ends`: embedding and head of a rank, `widths`: bytes of gradient and weight."""
+    if scenario.parallelism.zero == 3:
+        return _sharded(scenario, layout, pipe, block_share, ends, widths, kappa)
+    gradient_width, weight_width = widths
+    blocks = mean_stage_parameters(layout.layers, block_share, layout.pipeline)
+    psi = reduced_parameters(blocks, *ends, layout.pipeline)
+    buffer = buffer_bytes(gradient_width, psi)
+    pieces = buckets(layout.virtual, buffer, bucket)
+    zero, hide = scenario.parallelism.zero, scenario.overlap.dp
+    kind = "all-reduce" if zero == 0 else "reduce-scatter"
+    reduce = collective(kind, buffer, layout.data_group, layout.fabric, pieces)
+    repeats = layout.micro_batches if zero == 2 else 1.0
+    window = backward_window(pieces, layout.layers, layout.pipeline, pipe.block.backward_seconds)
+    cost = exposed_behind(reduce.seconds, window, kappa) if hide else reduce.seconds
+    cost = only_if_sharded(layout.data_group.ranks, times(repeats, cost))
+    flows = [
+        Flow(
+            "gradients",
+            "gradients",
+            kind,
+            times_bytes(repeats, reduce.sent),
+            times(repeats, reduce.seconds),
+            cost,
+            repeats,
+            "backward" if hide else "",
+        )
+    ]
+    if zero > 0:
+        gather = collective("all-gather", buffer_bytes(weight_width, psi), layout.data_group, layout.fabric, pieces)
+        window = forward_window(layout.layers, layout.pipeline, pipe.block.forward_seconds)
+        cost = exposed_behind(gather.seconds, window, kappa) if hide else gather.seconds
+        cost = only_if_sharded(layout.data_group.ranks, cost)
+        flows.append(
+            Flow(
+                "updated weights",
+                "weights",
+                "all-gather",
+                gather.sent,
+                gather.seconds,
+                cost,
+                1.0,
+                "next forward" if hide else "",
+            )
+        )
+    exposed = flows[0].exposed if len(flows) == 1 else add_seconds(flows[0].exposed, flows[1].exposed)
+    return DataParallelTime(tuple(flows), exposed)
+
+
+@formula("n·S", "B")
+def times_bytes(count: Number, sent: Number) -> Number:
+    """Bytes of a collective that runs several times a step."""
+    return count * sent
+
+
+@formula("S_embedding + S_head", "B")
+def ends_bytes(width: Number, embedding: Number, head: Number, pipeline: Number) -> Number:
+    """Bytes of the embedding and, where there is one stage, the head."""
+    return width * (embedding + where(pipeline > 1, 0.0, head))
+
+
+@formula("share", "s")
+def in_proportion(exposed: Number, seconds: Number, all_seconds: Number) -> Number:
+    """Exposed time of one flow: its share of the time of all flows of the group."""
+    return exposed * seconds / maximum(all_seconds, 1e-30)
+
+
+def _sharded(
+    scenario: Scenario,
+    layout: Layout,
+    pipe: PipelineTime,
+    block_share: Number,
+    ends: tuple[Number, Number],
+    widths: tuple[Number, Number],
+    kappa: Number,
+) -> DataParallelTime:
+    """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
+    gradient_width, weight_width = widths
+    group, fabric = layout.data_group, layout.fabric
+    gather = collective("all-gather", buffer_bytes(weight_width, block_share), group, fabric)
+    scatter = collective("reduce-scatter", buffer_bytes(gradient_width, block_share), group, fabric)
+    root = collective("all-gather", ends_bytes(weight_width, *ends, layout.pipeline), group, fabric)
+    root_back = collective("reduce-scatter", ends_bytes(gradient_width, *ends, layout.pipeline), group, fabric)
+    both_ends = add_seconds(root.seconds, root_back.seconds)
+    ahead, back = pipe.block.forward_seconds, pipe.block.backward_seconds
+    alone = sharded_exposed(
+        layout.micro_batches,
+        layout.layers,
+        exposed_behind(gather.seconds, ahead, kappa),
+        exposed_behind(add_seconds(gather.seconds, scatter.seconds), back, kappa),
+        gather.seconds,
+        scatter.seconds,
+        both_ends,
+    )
+    piped = sharded_exposed_in_pipeline(
+        layout.layers, layout.pipeline, gather.seconds, ahead, scatter.seconds, back, both_ends
+    )
+    exposed = only_if_sharded(group.ranks, where(layout.pipeline > 1, piped, alone))
+    gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
+    scatters = where(layout.pipeline > 1, 1.0, layout.micro_batches)
+    gather_seconds = flow_seconds(gathers, layout.layers, layout.pipeline, gather.seconds, root.seconds)
+    scatter_seconds = flow_seconds(scatters, layout.layers, layout.pipeline, scatter.seconds, root_back.seconds)
+    together = add_seconds(gather_seconds, scatter_seconds)
+    return DataParallelTime(
+        (
+            Flow(
+                "weights",
+                "weights",
+                "all-gather",
+                flow_bytes(gathers, layout.layers, layout.pipeline, gather.sent, root.sent),
+                gather_seconds,
+                in_proportion(exposed, gather_seconds, together),
+                gathers,
+                "previous layer",
+            ),
+            Flow(
+                "gradients",
+                "gradients",
+                "reduce-scatter",
+                flow_bytes(scatters, layout.layers, layout.pipeline, scatter.sent, root_back.sent),
+                scatter_seconds,
+                in_proportion(exposed, scatter_seconds, together),
+                scatters,
+                "next layer's backward",
+            ),
+        ),
+        exposed,
+    )
+
+
+@formula("n·(L/p·t + t_ends)", "s")
+def flow_seconds(count: Number, layers: Number, pipeline: Number, block: Number, ends: Number) -> Number:
+    """Time of a collective over all blocks of a stage and its ends, several times a step."""
+    return count * (layers / pipeline * block + ends)
+
+
+@formula("n·(L/p·S + S_ends)", "B")
+def flow_bytes(count: Number, layers: Number, pipeline: Number, block: Number, ends: Number) -> Number:
+    """Bytes of a collective over all blocks of a stage and its ends, several times a step."""
+    return count * (layers / pipeline * block + ends)

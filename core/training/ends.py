@@ -1,0 +1,55 @@
+"""Time of the two ends of the model on one rank: embedding on the first stage, head and loss on the last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..machine.collectives import collective
+from ..machine.device import Machine
+from ..numeric import Number
+from ..terms import formula
+from .layout import Layout
+from .overlap import elements, pointwise_bytes, total
+
+
+@dataclass(frozen=True)
+class EndTime:
+    """Seconds for one micro-batch, forward and backward."""
+
+    forward: Number
+    backward: Number
+
+
+@formula("V_p/t", "rows")
+def vocabulary_share(vocabulary: Number, tensor_parallel: Number) -> Number:
+    """Rows of the vocabulary on one tensor parallel rank."""
+    return vocabulary / tensor_parallel
+
+
+def embedding_time(hidden: Number, layout: Layout, machine: Machine) -> EndTime:
+    """Lookup, its gradient, and the all-reduce that gathers the split vocabulary."""
+    tensor = elements(layout.tokens, hidden, 1.0)
+    reduce = collective("all-reduce", pointwise_bytes(2.0, tensor), layout.tensor_group, layout.fabric).seconds
+    ahead = total([machine.stream(pointwise_bytes(8.0, tensor), 3), reduce])
+    return EndTime(ahead, machine.stream(pointwise_bytes(10.0, tensor), 3))
+
+
+def head_time(hidden: Number, vocabulary: Number, layout: Layout, machine: Machine, framework: dict) -> EndTime:
+    """Output head, final norm and loss; bytes per logit by how the framework computes the loss."""
+    rows, tokens = vocabulary_share(vocabulary, layout.tensor), layout.tokens
+    tensor = elements(tokens, hidden, 1.0)
+    logits = elements(tokens, rows, 1.0)
+    reduce = collective("all-reduce", pointwise_bytes(2.0, tensor), layout.tensor_group, layout.fabric).seconds
+    ahead = [
+        machine.matrix(tokens, rows, hidden).seconds,
+        machine.stream(pointwise_bytes(4.0, tensor)),
+        machine.stream(pointwise_bytes(framework["loss_forward"], logits), 6),
+    ]
+    back = [
+        machine.matrix(tokens, hidden, rows).seconds,
+        machine.matrix(hidden, rows, tokens).seconds,
+        machine.stream(pointwise_bytes(8.0, tensor)),
+        machine.stream(pointwise_bytes(framework["loss_backward"], logits), 3),
+        reduce,
+    ]
+    return EndTime(total(ahead), total(back))

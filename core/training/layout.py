@@ -1,0 +1,146 @@
+"""How a training plan lies on the machine: degrees, micro-batches, tokens of a rank, layers of a stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..machine.collectives import Fabric, Group, node_domain
+from ..machine.kernels import sustained_bandwidth
+from ..machine.rates import Rates
+from ..numeric import Number, maximum, where
+from ..scenario import Scenario
+from ..terms import formula
+from .stages import EvenStages, ListedStages, Stages
+
+
+@formula("D", "ranks")
+def data_parallel(gpus: Number, tensor_parallel: Number, pipeline: Number, context_parallel: Number) -> Number:
+    """Data parallel degree."""
+    return gpus / (tensor_parallel * pipeline * context_parallel)
+
+
+@formula("m", "micro-batches")
+def micro_batches(global_batch: Number, micro_batch: Number, data_parallel: Number) -> Number:
+    """Micro-batches of a replica in one step."""
+    return global_batch / (micro_batch * data_parallel)
+
+
+@formula("T", "tokens")
+def rank_tokens(micro_batch: Number, sequence: Number, context_parallel: Number) -> Number:
+    """Tokens of one micro-batch on one rank."""
+    return micro_batch * sequence / context_parallel
+
+
+@formula("B·s", "tokens")
+def step_tokens(global_batch: Number, sequence: Number) -> Number:
+    """Tokens of one optimizer step."""
+    return global_batch * sequence
+
+
+@formula("D·c", "ranks")
+def shard_ranks(data_parallel: Number, context_parallel: Number, replicas: Number) -> Number:
+    """Ranks over which ZeRO shards: data times context parallel ranks, over the replicas of HSDP."""
+    return data_parallel * context_parallel / replicas
+
+
+@formula("σ", "share", "Korthikanti 2022, arXiv 2205.05198")
+def sequence_share(tensor_parallel: Number) -> Number:
+    """Share of norms and residuals a rank holds under sequence parallelism."""
+    return 1 / tensor_parallel
+
+
+@formula("t·c", "devices")
+def product_of_degrees(first: Number, second: Number) -> Number:
+    """Distance between neighbours of a group in devices: the product of the faster degrees."""
+    return first * second
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The resolved plan of a training scenario."""
+
+    tensor: Number
+    pipeline: Number
+    context: Number
+    data: Number
+    virtual: Number
+    micro_batches: Number
+    tokens: Number
+    sequence: Number
+    micro_batch: Number
+    shards: Number
+    sp: bool
+    sequence_share: Number
+    layers: Number
+    stages: Stages
+    schedule: str
+    context_scheme: str
+    #: 1 where activation transfers run behind compute, 0 where a stage waits for them.
+    async_transfer: Number
+    fabric: Fabric
+    tensor_group: Group
+    context_group: Group
+    data_group: Group
+
+
+def _stages(scenario: Scenario) -> Stages:
+    """Even stages, or the list a person states; stages by time start even until a block has been timed."""
+    parallel = scenario.parallelism
+    if isinstance(parallel.stage_balance, str):
+        return EvenStages(scenario.model.layers, parallel.pp, parallel.vpp)
+    return ListedStages(tuple(parallel.stage_balance))
+
+
+def _async_transfer(scenario: Scenario) -> Number:
+    choice = scenario.pipeline.async_transfer
+    if choice == "auto":
+        return where(scenario.parallelism.vpp > 1, 1.0, 0.0)
+    return 1.0 if choice == "always" else 0.0
+
+
+def fabric_of(scenario: Scenario, rates: Rates) -> Fabric:
+    """The sustained links of a cluster."""
+    cluster = scenario.cluster
+    return Fabric(
+        domain=node_domain(cluster.gpus_per_node, cluster.accelerator.link.domain),
+        link_rate=sustained_bandwidth(
+            maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie), rates.e_nv
+        ),
+        network_rate=sustained_bandwidth(cluster.network.bandwidth, rates.e_nic),
+        alpha_c=rates.alpha_c,
+        alpha_nv=rates.alpha_nv,
+        alpha_ring=rates.alpha_ring,
+        alpha_net=rates.alpha_net,
+        alpha_p2p=rates.alpha_p2p,
+    )
+
+
+def layout_of(scenario: Scenario, rates: Rates) -> Layout:
+    """The layout a training scenario stands for."""
+    parallel, training, gpus = scenario.parallelism, scenario.training, scenario.cluster.gpus
+    data = data_parallel(gpus, parallel.tp, parallel.pp, parallel.cp)
+    shards = shard_ranks(data, parallel.cp, parallel.hsdp_replicas)
+    fabric = fabric_of(scenario, rates)
+    return Layout(
+        tensor=parallel.tp,
+        pipeline=parallel.pp,
+        context=parallel.cp,
+        data=data,
+        virtual=parallel.vpp,
+        micro_batches=micro_batches(training.global_batch, training.micro_batch, data),
+        tokens=rank_tokens(training.micro_batch, training.sequence_length, parallel.cp),
+        sequence=training.sequence_length,
+        micro_batch=training.micro_batch,
+        shards=shards,
+        sp=parallel.sp,
+        sequence_share=sequence_share(parallel.tp) if parallel.sp else 1.0,
+        layers=scenario.model.layers,
+        stages=_stages(scenario),
+        schedule=parallel.schedule,
+        context_scheme=parallel.context_scheme,
+        async_transfer=_async_transfer(scenario),
+        fabric=fabric,
+        tensor_group=Group.of(parallel.tp, 1, fabric),
+        context_group=Group.of(parallel.cp, parallel.tp, fabric),
+        data_group=Group.of(shard_ranks(data, parallel.cp, 1), parallel.tp, fabric),
+    )

@@ -1,0 +1,111 @@
+"""Sums of times, and what communication costs a step when it hides behind compute."""
+
+from __future__ import annotations
+
+from ..numeric import Number, maximum, minimum, where
+from ..terms import formula
+
+_POINTWISE = "bytes read and written by fused 16-bit kernels, counted"
+_OVERLAP = "communication kernels take units and bandwidth from the compute they hide behind"
+
+
+@formula("k·n", "B", _POINTWISE)
+def pointwise_bytes(bytes_per_element: Number, elements: Number) -> Number:
+    """Bytes that pointwise kernels move over a tensor."""
+    return bytes_per_element * elements
+
+
+@formula("T·n", "elements")
+def elements(tokens: Number, width: Number, share: Number) -> Number:
+    """Elements of a tensor on one rank."""
+    return tokens * width * share
+
+
+@formula("Σ", "s")
+def add_seconds(first: Number, second: Number) -> Number:
+    """Two things one after the other."""
+    return first + second
+
+
+@formula("n·t", "s")
+def times(count: Number, seconds: Number) -> Number:
+    """Something done several times."""
+    return count * seconds
+
+
+@formula("x + κ·min", "s", _OVERLAP)
+def exposed_behind(seconds: Number, window: Number, contention: Number) -> Number:
+    """What communication costs a step behind a window of compute: what sticks out, and the slowdown of the window."""
+    return maximum(0.0, seconds - window) + contention * minimum(seconds, window)
+
+
+@formula("t − (1−κ)·(1−1/t)·min", "s", "chunked overlap with the adjacent matrix product")
+def exposed_in_chunks(seconds: Number, window: Number, ranks: Number, contention: Number) -> Number:
+    """Tensor parallel traffic in chunks beside the matrix products: all but the first chunk hides."""
+    return seconds - (1 - contention) * (1 - 1 / ranks) * minimum(seconds, window)
+
+
+@formula("½·t", "s", "weight or input gradient products: half of the backward products")
+def half(seconds: Number) -> Number:
+    """Half of the backward matrix products, behind which backward traffic hides."""
+    return 0.5 * seconds
+
+
+@formula("ring", "s", "Liu 2023, arXiv 2310.01889; extra kernels of the ring steps")
+def exposed_ring(
+    ring: Number, attention: Number, context: Number, contention: Number, kernels_a_step: Number, launch: Number
+) -> Number:
+    """What a ring of keys and values costs behind attention on the chunks already there."""
+    return where(
+        context > 1,
+        maximum(0.0, ring - (context - 1) / context * attention)
+        + contention * minimum(ring, attention)
+        + (context - 1) * kernels_a_step * launch,
+        0.0,
+    )
+
+
+@formula("t_pass", "s")
+def pass_seconds(
+    matrices: Number,
+    attention: Number,
+    pointwise: Number,
+    tensor: Number,
+    context: Number,
+    accumulation: Number,
+    casts: Number,
+) -> Number:
+    """Time of one pass over one block."""
+    return matrices + attention + pointwise + tensor + context + accumulation + casts
+
+
+@formula("t/m", "s", "a low-precision copy of the weights is kept for the step")
+def per_micro_batch(seconds: Number, micro_batches: Number) -> Number:
+    """A cost of once a step, shared by its micro-batches."""
+    return seconds / micro_batches
+
+
+@formula("s/c", "tokens")
+def keys_of_chunk(sequence: Number, context_parallel: Number) -> Number:
+    """Length of the chunk of a sequence on one context parallel rank."""
+    return sequence / context_parallel
+
+
+@formula("1/t", "share")
+def tensor_share(tensor_parallel: Number) -> Number:
+    """Share of one tensor parallel rank."""
+    return 1 / tensor_parallel
+
+
+@formula("(n + n')·d", "elements")
+def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
+    """Width of two sets of heads side by side."""
+    return (heads + more_heads) * head_dim
+
+
+def total(values: list[Number]) -> Number:
+    """Sum of times, as a chain of additions that the working can show."""
+    result = values[0]
+    for value in values[1:]:
+        result = add_seconds(result, value)
+    return result

@@ -1,0 +1,262 @@
+"""All results of a training plan: ledgers, time, days, bound, and their keys. Composition only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..ledgers import compute
+from ..ledgers import training_memory as held
+from ..machine.collectives import group_bandwidth
+from ..machine.device import machine_of
+from ..machine.rates import Rates, peak_flops, rates
+from ..model.layers import Model
+from ..numeric import Number, is_array
+from ..report import Sheet
+from ..roofline import knee
+from ..scenario import Scenario
+from ..terms import formula, is_recording
+from . import days, operators
+from .bottleneck import bottleneck
+from .layout import Layout, layout_of, step_tokens
+from .step import StepTime, balanced, step_time, time_parts
+from .traffic import Row, traffic
+
+NOT_COUNTED = {
+    "compute": ("biases, norms, activations, softmax and rotary embedding (counted in bytes)", "embedding lookup"),
+    "memory": (
+        "device context and communicators (in the fit rule only)",
+        "blocks the allocator caches",
+        "rotary tables and other buffers",
+    ),
+    "communication": ("logging and checkpoint traffic", "data loading", "collectives of a group of one"),
+    "time": ("data loading, evaluation, logging", "host launch gaps", "fabric contention by other jobs"),
+}
+
+
+def evaluate_training(scenario: Scenario, model: Model) -> Sheet:
+    """The sheet of a training scenario (numbers or arrays)."""
+    constants = rates(scenario)
+    machine = machine_of(scenario, constants)
+    layout = layout_of(scenario, constants)
+    parts = time_parts(scenario, model, layout, machine)
+    layout = balanced(scenario, layout, parts)
+    memory = held.TrainingMemory(scenario, model, layout)
+    step = step_time(scenario, model, layout, memory, parts, machine)
+    sheet = Sheet(not_counted=NOT_COUNTED)
+    flops = _compute(sheet.values, scenario, model, layout)
+    _memory(sheet, scenario, layout, memory, constants)
+    _communication(sheet, traffic(scenario, model, layout, step))
+    _time(sheet, scenario, model, layout, memory, step, flops, constants)
+    _roofline(sheet, scenario, model, layout, step, flops)
+    return sheet
+
+
+def _compute(values: dict[str, Any], scenario: Scenario, model: Model, layout: Layout) -> Number:
+    training = scenario.training
+    ledger = compute.forward_ledger(model, training.sequence_length)
+    tokens = step_tokens(training.global_batch, training.sequence_length)
+    trained = compute.training_flops(ledger.forward)
+    passes = compute.EXECUTED_PASSES[training.recompute, training.attention]
+    executed = compute.executed_flops(ledger.linear, ledger.core, ledger.head, *passes)
+    flops = compute.step_flops(trained, tokens)
+    rule = compute.rule_flops(compute.RULE_FACTOR[training.recompute], model.parameters)
+    full = compute.forward_flops(ledger.linear, ledger.full_mask_core, ledger.head)
+    values |= {
+        "compute.forward_flops_per_token": ledger.forward,
+        "compute.linear_flops_per_token": ledger.linear,
+        "compute.attention_flops_per_token": ledger.core,
+        "compute.head_flops_per_token": ledger.head,
+        "compute.training_flops_per_token": trained,
+        "compute.rule_flops_per_token": rule,
+        "compute.full_mask_flops_per_token": compute.training_flops(full),
+        "compute.tokens_per_step": tokens,
+        "compute.model_flops_per_step": flops,
+        "compute.hardware_flops_per_step": compute.step_flops(executed, tokens),
+    }
+    return flops
+
+
+@formula("instant", "word")
+def instant_word(instant: Number, words: tuple[str, ...]) -> Any:
+    """The instant of the peak: the loss, the backward pass of a block, or the optimizer step."""
+    return words[int(instant)]
+
+
+def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.TrainingMemory, constants: Rates) -> None:
+    peak = held.peak_memory(memory)
+    device = scenario.cluster.accelerator
+    reported = device.memory_reported if device.memory_reported is not None else device.memory
+    usable = held.usable_bytes(device.memory, reported)
+    need = held.needed_bytes(
+        peak.total, constants.peak_margin, constants.context_bytes, constants.communicator_bytes, scenario.cluster.gpus
+    )
+    items = peak.items
+    sheet.values |= {f"memory.{name}_bytes": items[name] for name in held.ITEMS}
+    sheet.values |= {
+        "memory.optimizer_bytes": held.optimizer_bytes(items["master_weights"], items["momentum"], items["variance"]),
+        "memory.static_bytes": _static(memory),
+        "memory.total_bytes": peak.total,
+        "memory.needed_bytes": need,
+        "memory.usable_bytes": usable,
+        "memory.headroom_bytes": held.headroom_bytes(usable, need),
+        "memory.fits": held.fits(need, usable),
+        "memory.verdict": held.verdict(need, usable, constants.tight),
+        "memory.peak_stage": peak.stage,
+        "memory.peak_instant": _words(peak.instant, held.INSTANTS),
+        "memory.parameters_per_gpu": memory.parameters(peak.stage),
+    }
+    if not is_array(layout.pipeline, peak.total) and not is_recording():
+        sheet.stages = _stages(memory, layout)
+
+
+def _static(memory: held.TrainingMemory) -> Number:
+    static = memory.static(0.0)
+    return held.static_bytes(*static.values())
+
+
+def _words(instant: Number, words: tuple[str, ...]) -> Any:
+    return np.asarray(words)[instant] if is_array(instant) else instant_word(float(instant), words)
+
+
+def _stages(memory: held.TrainingMemory, layout: Layout) -> dict[str, Any]:
+    """Items of every stage at its own peak, for the chart: one vectorised evaluation over the stage index."""
+    count = int(layout.pipeline)
+    found = memory.stage(np.arange(count, dtype=float) if count > 1 else 0.0)
+    stages = {name: np.broadcast_to(np.asarray(value, dtype=float), count) for name, value in found.items.items()}
+    return stages | {
+        "total": np.broadcast_to(np.asarray(found.total, dtype=float), count),
+        "instant": np.broadcast_to(np.asarray(found.instant), count),
+    }
+
+
+def _communication(sheet: Sheet, rows: list[Row]) -> None:
+    inside: Number = 0.0
+    across: Number = 0.0
+    exposed: Number = 0.0
+    for row, crosses in rows:
+        sheet.communication.append(row)
+        inside = add_inside(inside, row.bytes_per_gpu, crosses)
+        across = add_across(across, row.bytes_per_gpu, crosses)
+        exposed = add_exposed(exposed, row.exposed_seconds)
+    sheet.values |= {
+        "communication.bytes_per_gpu": add_sent(inside, across),
+        "communication.scale_up_bytes_per_gpu": inside,
+        "communication.scale_out_bytes_per_gpu": across,
+        "communication.exposed_seconds": exposed,
+    }
+
+
+@formula("Σ scale-up", "B")
+def add_inside(total: Number, sent: Number, crosses: Number) -> Number:
+    """Bytes sent by one GPU inside its scale-up domain, added up."""
+    return total + sent * (1 - crosses)
+
+
+@formula("Σ scale-out", "B")
+def add_across(total: Number, sent: Number, crosses: Number) -> Number:
+    """Bytes sent by one GPU across the network, added up."""
+    return total + sent * crosses
+
+
+@formula("Σ", "B")
+def add_sent(first: Number, second: Number) -> Number:
+    """Bytes sent by one GPU in a step, added up."""
+    return first + second
+
+
+@formula("Σ", "s")
+def add_exposed(first: Number, second: Number) -> Number:
+    """Exposed seconds of a step, added up."""
+    return first + second
+
+
+def _bound(
+    sheet: Sheet,
+    scenario: Scenario,
+    model: Model,
+    layout: Layout,
+    memory: held.TrainingMemory,
+    flops: Number,
+    peak: Number,
+) -> Number:
+    cluster, widths = scenario.cluster, memory.widths
+    psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
+    owned = days.owned_mean(psi, layout.shards) if scenario.parallelism.zero else psi
+    optimizer = held.optimizer_bytes(widths.master, widths.momentum, widths.variance)
+    moved = days.unavoidable_bytes(psi, widths.weights, widths.gradients, optimizer, owned)
+    return days.bound_seconds(
+        days.compute_floor(flops, cluster.gpus, peak),
+        days.memory_floor(moved, cluster.accelerator.memory_bandwidth),
+        days.link_floor(sheet.values["communication.scale_up_bytes_per_gpu"], cluster.accelerator.link.bandwidth),
+        days.link_floor(sheet.values["communication.scale_out_bytes_per_gpu"], cluster.network.bandwidth),
+    )
+
+
+def _time(
+    sheet: Sheet,
+    scenario: Scenario,
+    model: Model,
+    layout: Layout,
+    memory: held.TrainingMemory,
+    step: StepTime,
+    flops: Number,
+    constants: Rates,
+) -> None:
+    values, cluster, training = sheet.values, scenario.cluster, scenario.training
+    peak = peak_flops(cluster.accelerator, training.precision)
+    tokens = values["compute.tokens_per_step"]
+    rate = days.throughput(tokens, step.seconds)
+    bound = _bound(sheet, scenario, model, layout, memory, flops, peak)
+    rule = compute.step_flops(compute.rule_flops(6, model.parameters), tokens)
+    full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
+    low, high = days.band_end(step.seconds, constants.band_low), days.band_end(step.seconds, constants.band_high)
+    mfu = days.utilisation(flops, cluster.gpus, peak, step.seconds)
+    values |= {
+        "time.bound_s": bound,
+        "time.step_s": step.seconds,
+        "time.low_s": low,
+        "time.high_s": high,
+        "time.steady_s": step.steady,
+        "time.bubble_s": step.pipeline.bubble,
+        "time.exposed_communication_s": values["communication.exposed_seconds"],
+        "time.optimizer_s": step.optimizer,
+        "time.straggler_factor": step.straggler,
+        "time.mfu": mfu,
+        "time.hfu": days.utilisation(values["compute.hardware_flops_per_step"], cluster.gpus, peak, step.seconds),
+        "time.mfu_rule": days.utilisation(rule, cluster.gpus, peak, step.seconds),
+        "time.mfu_full_mask": days.utilisation(full, cluster.gpus, peak, step.seconds),
+        "time.tokens_per_s": rate,
+        "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
+    }
+    if not is_array(step.seconds):
+        values["time.bottleneck"] = bottleneck(scenario, layout, step, values)
+    values["hiding.gradients_tokens_per_gpu"] = days.hiding_point_gradients(
+        step.machine.gradient_bytes, step.machine.rate, data_bandwidth(layout), layout.data_group.ranks
+    )
+    values["hiding.zero3_tokens_per_micro_batch"] = days.hiding_point_sharded(
+        memory.widths.gathered,
+        step.machine.gradient_bytes,
+        step.machine.rate,
+        data_bandwidth(layout),
+        6 if training.recompute == "full" else 4,
+    )
+
+
+def data_bandwidth(layout: Layout) -> Number:
+    """Bandwidth of the data parallel group."""
+    group, fabric = layout.data_group, layout.fabric
+    return group_bandwidth(group.inside, group.nodes, fabric.link_rate, fabric.network_rate)
+
+
+def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, step: StepTime, flops: Number) -> None:
+    device = scenario.cluster.accelerator
+    peak = peak_flops(device, scenario.training.precision)
+    sheet.values |= {
+        "roofline.peak_flops": peak,
+        "roofline.bandwidth": device.memory_bandwidth,
+        "roofline.knee": knee(peak, device.memory_bandwidth),
+    }
+    if not is_array(step.seconds):
+        sheet.points = operators.operator_points(scenario, model, layout, step, flops, peak)

@@ -1,0 +1,174 @@
+"""Time of one optimizer step: pipeline, exposed communication, optimizer, stragglers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..catalogue import table
+from ..ledgers.training_memory import TrainingMemory
+from ..machine.collectives import Group, collective
+from ..machine.device import Machine
+from ..model.layers import Model
+from ..model.parameters import padded_vocabulary
+from ..numeric import Number, is_array, log, maximum, sqrt, where
+from ..scenario import Scenario
+from ..terms import formula
+from .block import BlockTime, BlockTimer
+from .data_parallel import DataParallelTime, data_parallel_time, only_if_sharded
+from .ends import EndTime, embedding_time, head_time
+from .layout import Layout
+from .overlap import add_seconds
+from .pipeline import PipelineTime, pipeline_time, steady_seconds
+from .stages import TimedStages, balanced_last_layers
+
+#: Bytes an optimizer step moves per owned parameter beside 2 per gradient byte, unfused and fused.
+UNFUSED_STEP_BYTES = 58.0
+FUSED_STEP_BYTES = 34.0
+OPTIMIZER_KERNELS = 20
+
+
+@formula(
+    "58 + 2·w_g", "B/parameter", "mixed-precision AdamW: upcast 4, unscale 8, norm 4, clip 8, update 28, write back 6"
+)
+def unfused_step_bytes(fixed: Number, gradient_bytes: Number) -> Number:
+    """Bytes an unfused mixed-precision AdamW step moves for each parameter it owns."""
+    return fixed + 2 * gradient_bytes
+
+
+@formula("ψ/D", "parameters")
+def owned_parameters(parameters: Number, shards: Number) -> Number:
+    """Parameters whose optimizer states a rank holds."""
+    return parameters / shards
+
+
+@formula("t_opt·bytes", "B")
+def step_bytes(per_parameter: Number, owned: Number) -> Number:
+    """Bytes of the optimizer step on one rank."""
+    return per_parameter * owned
+
+
+@formula("1 + σ·√(2·ln(D·c))", "factor", "expected maximum of D·c nearly Gaussian replica times")
+def straggler_factor(sigma: Number, ranks: Number) -> Number:
+    """Slowdown by the slowest replica; 1 for one replica."""
+    return where(ranks > 1, 1 + sigma * sqrt(2 * log(maximum(ranks, 1))), 1.0)
+
+
+@formula("t_ideal", "s")
+def step_before_stragglers(
+    steady: Number,
+    bubble: Number,
+    transfers: Number,
+    data_parallel: Number,
+    tied: Number,
+    optimizer: Number,
+    fixed: Number,
+) -> Number:
+    """Step time of a replica that nothing slows down."""
+    return steady + bubble + transfers + data_parallel + tied + optimizer + fixed
+
+
+@formula("T_step", "s", leaves_out="data loading, logging, checkpoints, failures, host launch gaps")
+def step_seconds(ideal: Number, straggler: Number) -> Number:
+    """Time of one optimizer step."""
+    return ideal * straggler
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One step and its parts in seconds."""
+
+    pipeline: PipelineTime
+    data_parallel: DataParallelTime
+    tied: Number
+    tied_sent: Number
+    optimizer: Number
+    steady: Number
+    straggler: Number
+    ideal: Number
+    seconds: Number
+    machine: Machine
+
+
+@dataclass(frozen=True)
+class PartTimes:
+    """Times of one block and of the ends of the model, from which stages are made."""
+
+    block: BlockTime
+    embedding: EndTime
+    head: EndTime
+
+
+def time_parts(scenario: Scenario, model: Model, layout: Layout, machine: Machine) -> PartTimes:
+    """Time a block, the embedding and the head of a layout."""
+    framework = table("frameworks")[scenario.training.framework]
+    spec = model.spec
+    vocabulary = padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
+    return PartTimes(
+        BlockTimer(model.block, layout, machine, scenario).time(),
+        embedding_time(model.hidden, layout, machine),
+        head_time(model.hidden, vocabulary, layout, machine, framework),
+    )
+
+
+def balanced(scenario: Scenario, layout: Layout, parts: PartTimes) -> Layout:
+    """The layout with its stages dealt by time where the scenario asks for it."""
+    if scenario.parallelism.stage_balance != "by-time":
+        return layout
+    block = add_seconds(parts.block.forward_seconds, parts.block.backward_seconds)
+    head = add_seconds(parts.head.forward, parts.head.backward)
+    last = balanced_last_layers(layout.layers, layout.pipeline, head, block)
+    return replace(layout, stages=TimedStages(layout.layers, layout.pipeline, last))
+
+
+def step_time(
+    scenario: Scenario, model: Model, layout: Layout, memory: TrainingMemory, parts: PartTimes, machine: Machine
+) -> StepTime:
+    """Time of one step of a layout whose parts are timed."""
+    rates = machine.rates
+    framework = table("frameworks")[scenario.training.framework]
+    pipe = pipeline_time(layout, parts.block, parts.embedding, parts.head, rates.kappa, model.hidden)
+    head = 0.0 if model.spec.tied else memory.embedding_share
+    sharded = scenario.parallelism.zero == 3
+    reduction = data_parallel_time(
+        scenario,
+        layout,
+        pipe,
+        memory.block_share,
+        (memory.embedding_share, head),
+        (machine.gradient_bytes, memory.widths.gathered if sharded else machine.input_bytes),
+        framework["bucket"],
+        rates.kappa,
+    )
+    tied, tied_sent = _tied(model, layout, memory, machine)
+    optimizer = _optimizer(scenario, layout, memory, machine)
+    steady = steady_seconds(layout.micro_batches, pipe.slowest_stage)
+    ideal = step_before_stragglers(
+        steady, pipe.bubble, pipe.hidden_transfers, reduction.exposed, tied, optimizer, rates.t_fixed
+    )
+    straggler = straggler_factor(rates.sigma, layout.data_group.ranks)
+    return StepTime(
+        pipe, reduction, tied, tied_sent, optimizer, steady, straggler, ideal, step_seconds(ideal, straggler), machine
+    )
+
+
+def _optimizer(scenario: Scenario, layout: Layout, memory: TrainingMemory, machine: Machine) -> Number:
+    fused = scenario.training.fused_optimizer
+    per_parameter = FUSED_STEP_BYTES if fused else unfused_step_bytes(UNFUSED_STEP_BYTES, machine.gradient_bytes)
+    psi = memory.parameters(0.0)
+    owned = owned_parameters(psi, layout.shards) if scenario.parallelism.zero else psi
+    return machine.stream(step_bytes(per_parameter, owned), OPTIMIZER_KERNELS)
+
+
+@formula("w_g·V_p·h/t", "B")
+def tied_bytes(width: Number, embedding: Number) -> Number:
+    """Gradient of the embedding that the first and the last stage sum."""
+    return width * embedding
+
+
+def _tied(model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> tuple[Number, Number]:
+    """All-reduce of a tied embedding's gradient between the first and the last stage."""
+    if not model.spec.tied or (not is_array(layout.pipeline) and layout.pipeline == 1):
+        return 0.0, 0.0
+    ends = Group(where(layout.pipeline > 1, 2.0, 1.0), 1.0, where(layout.pipeline > 1, 2.0, 1.0))
+    reduce = collective("all-reduce", tied_bytes(machine.gradient_bytes, memory.embedding_share), ends, layout.fabric)
+    return only_if_sharded(layout.pipeline, reduce.seconds), only_if_sharded(layout.pipeline, reduce.sent)

@@ -1,0 +1,251 @@
+"""The communication ledger of a training step: who sends what to whom, how much, and who waits."""
+
+from __future__ import annotations
+
+from ..machine.collectives import collective, link_name
+from ..model.layers import Model
+from ..numeric import Number, is_array, where
+from ..report import Traffic
+from ..scenario import Scenario
+from ..terms import formula
+from .layout import Layout
+from .overlap import elements, pointwise_bytes
+from .pipeline import boundary_bytes, in_one_domain, only_in_pipeline
+from .step import StepTime
+
+
+@formula("n", "times")
+def block_passes(layers: Number, pipeline: Number, micro_batches: Number, passes: Number) -> Number:
+    """How often something happens a step that happens some times in each block and micro-batch; mean over stages."""
+    return layers / pipeline * micro_batches * passes
+
+
+@formula("n·x", "s")
+def repeated_seconds(count: Number, seconds: Number) -> Number:
+    """Seconds of something that happens several times a step."""
+    return count * seconds
+
+
+@formula("n·S", "B")
+def repeated_bytes(count: Number, sent: Number) -> Number:
+    """Bytes of something that happens several times a step."""
+    return count * sent
+
+
+@formula("forward + recomputation", "passes")
+def forward_passes(recomputed: Number) -> Number:
+    """Forward passes of a block in a step: 2 where it is recomputed in full, else 1."""
+    return 1 + recomputed
+
+
+@formula("Σ", "s")
+def both_passes(forward: Number, backward: Number) -> Number:
+    """Forward and backward together."""
+    return forward + backward
+
+
+@formula("2·v·m", "times", "Narayanan 2021, arXiv 2104.04473, section 4.1")
+def boundary_crossings(virtual: Number, micro_batches: Number) -> Number:
+    """Activation transfers a middle stage sends in a step: v forward and v backward for each micro-batch."""
+    return 2 * virtual * micro_batches
+
+
+@formula("x", "s")
+def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number) -> Number:
+    """What pipeline transfers cost a step: those waited for in every micro-batch and the tax of the hidden ones."""
+    return bubble_part + waited * micro_batches
+
+
+def _present(degree: Number) -> bool:
+    return is_array(degree) or degree > 1
+
+
+#: A row of the ledger, and 1 where (0 where not) its bytes cross the network.
+Row = tuple[Traffic, Number]
+
+
+def _row(
+    name: str,
+    what: str,
+    kind: str,
+    group: str,
+    size: Number,
+    crosses: Number,
+    times: Number,
+    sent: Number,
+    seconds: Number,
+    behind: str,
+    exposed: Number,
+) -> Row:
+    link = link_name(crosses)
+    return Traffic(name, what, kind, group, size, link, times, sent, seconds, behind, exposed), crosses
+
+
+def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
+    """One row a collective; a group of one has no row."""
+    rows: list[Row] = []
+    if _present(layout.tensor):
+        rows += _tensor_rows(scenario, model, layout, step)
+    if _present(layout.context):
+        rows.append(_context_row(scenario, model, layout, step))
+    if _present(layout.pipeline):
+        rows.append(_pipeline_row(layout, step, model))
+    if _present(layout.data_group.ranks):
+        rows += [
+            _row(
+                f"data parallel {flow.name}",
+                flow.what,
+                flow.kind,
+                "data parallel",
+                layout.data_group.ranks,
+                layout.data_group.crosses,
+                flow.times,
+                flow.sent,
+                flow.seconds,
+                flow.behind,
+                flow.exposed,
+            )
+            for flow in step.data_parallel.flows
+        ]
+    if is_array(step.tied_sent) or step.tied_sent:
+        rows.append(
+            _row(
+                "tied embedding",
+                "gradients",
+                "all-reduce",
+                "first and last stage",
+                2,
+                1.0,
+                1,
+                step.tied_sent,
+                step.tied,
+                "",
+                step.tied,
+            )
+        )
+    return rows
+
+
+def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
+    block, group = step.pipeline.block, layout.tensor_group
+    again = forward_passes(1.0 if scenario.training.recompute == "full" else 0.0)
+    pairs = float(model.block.norms)
+    buffer = pointwise_bytes(2.0, elements(layout.tokens, model.hidden, 1.0))
+    sent = collective("all-reduce", buffer, group, layout.fabric).sent
+    gathered = collective("all-gather", buffer, group, layout.fabric).sent
+    kind = "all-gather, reduce-scatter" if layout.sp else "all-reduce"
+    hides = scenario.overlap.tp_backward or layout.sp
+    ahead = block_passes(layout.layers, layout.pipeline, layout.micro_batches, again)
+    back = block_passes(layout.layers, layout.pipeline, layout.micro_batches, 1.0)
+    back_bytes = repeated_bytes(repeated_bytes(back, pairs), sent)
+    if layout.sp:
+        back_bytes = both_bytes(back_bytes, repeated_bytes(repeated_bytes(back, pairs), gathered))
+    rows = [
+        _row(
+            "tensor parallel, forward",
+            "activations",
+            kind,
+            "tensor parallel",
+            layout.tensor,
+            group.crosses,
+            repeated_bytes(ahead, pairs),
+            repeated_bytes(repeated_bytes(ahead, pairs), sent),
+            repeated_seconds(ahead, block.forward.tensor_traffic),
+            "matrix products, in chunks" if scenario.overlap.tp_forward and layout.sp else "",
+            repeated_seconds(ahead, block.forward.tensor),
+        ),
+        _row(
+            "tensor parallel, backward",
+            "gradients of activations",
+            kind,
+            "tensor parallel",
+            layout.tensor,
+            group.crosses,
+            repeated_bytes(back, pairs),
+            back_bytes,
+            repeated_seconds(back, block.backward.tensor_traffic),
+            "gradient products" if hides else "",
+            repeated_seconds(back, block.backward.tensor),
+        ),
+    ]
+    ends = collective("all-reduce", buffer, group, layout.fabric)
+    count = ends_per_step(layout.micro_batches, layout.pipeline)
+    seconds = repeated_seconds(count, ends.seconds)
+    rows.append(
+        _row(
+            "tensor parallel, embedding and head",
+            "activations",
+            "all-reduce",
+            "tensor parallel",
+            layout.tensor,
+            group.crosses,
+            count,
+            repeated_bytes(count, ends.sent),
+            seconds,
+            "",
+            seconds,
+        )
+    )
+    return rows
+
+
+@formula("Σ", "B")
+def both_bytes(first: Number, second: Number) -> Number:
+    """Two flows together."""
+    return first + second
+
+
+@formula("2·m/p", "times")
+def ends_per_step(micro_batches: Number, pipeline: Number) -> Number:
+    """All-reduces of embedding output and head gradient in a step, mean over stages."""
+    return 2 * micro_batches / pipeline
+
+
+def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> Row:
+    block, attention = step.pipeline.block, model.block.attention
+    count = block_passes(layout.layers, layout.pipeline, layout.micro_batches, 1.0)
+    scheme = layout.context_scheme
+    kv_heads = attention.local_kv_heads(layout.tensor)
+    if scheme == "ulysses":
+        width, passes = elements(attention.local_heads(layout.tensor), attention.head_dim, 1.0), 8.0
+        buffer, kind = pointwise_bytes(2.0, elements(layout.tokens, width, 1.0)), "all-to-all"
+    else:
+        width, passes = elements(kv_heads, attention.head_dim, 2.0), 3.0
+        buffer, kind = pointwise_bytes(2.0, elements(layout.micro_batch, layout.sequence, width)), "all-gather"
+    one = collective(kind, buffer, layout.context_group, layout.fabric)
+    return _row(
+        "context parallel keys and values",
+        "activations",
+        "ring of send, receive" if scheme == "ring" else kind,
+        "context parallel",
+        layout.context,
+        layout.context_group.crosses,
+        count,
+        repeated_bytes(repeated_bytes(count, passes), one.sent),
+        repeated_seconds(count, both_passes(block.forward.context_traffic, block.backward.context_traffic)),
+        "attention of the previous chunk" if scheme == "ring" else "",
+        repeated_seconds(count, both_passes(block.forward.context, block.backward.context)),
+    )
+
+
+def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
+    pipe = step.pipeline
+    count = boundary_crossings(layout.virtual, layout.micro_batches)
+    sent = repeated_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
+    inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
+    crosses = where(inside, 0.0, 1.0)
+    hidden = layout.async_transfer
+    behind = "compute of other micro-batches" if (is_array(hidden) or hidden) else ""
+    return _row(
+        "pipeline activations",
+        "activations",
+        "send, receive",
+        "pipeline",
+        layout.pipeline,
+        crosses,
+        count,
+        only_in_pipeline(layout.pipeline, sent),
+        repeated_seconds(count, pipe.transfer),
+        behind,
+        transfer_exposed(pipe.hidden_transfers, pipe.waited, layout.micro_batches),
+    )

@@ -1,0 +1,130 @@
+"""The plan in one sentence: does it fit, what binds it, by how much, what it loses, and what would help next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .figures.words import plural
+from .report import Edit, Report
+from .units import digits, format_quantity
+
+#: A loss below this share of the step is not worth a clause.
+_WORTH_SAYING = 0.02
+_SEVERITIES = ("error", "warning", "hint")
+_BOUND = {
+    "compute": "Compute bound",
+    "memory": "Memory bound",
+    "communication": "Communication bound",
+    "launch": "Launch bound",
+    "pipeline": "Pipeline bound",
+    "balanced": "Balanced",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`severity` is good, warn or bad; `spans` are (text, emphasised) pairs; `edits` would help, best first."""
+
+    severity: str
+    spans: tuple[tuple[str, bool], ...]
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.spans)
+
+
+def verdict(report: Report, most: int = 3) -> Verdict:
+    """The verdict of a report with at most `most` edits."""
+    spans = ((_fit(report) + " ", not _fits(report)), *_binding(report))
+    return Verdict(_severity(report), spans, helpful_edits(report, most))
+
+
+def helpful_edits(report: Report, most: int) -> tuple[Edit, ...]:
+    """The edits of the findings, most severe first, each change once.
+
+    While the plan does not fit, only what makes it fit is worth a button.
+    """
+    findings = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
+    if not _fits(report) and any(f.severity == "error" and f.edits for f in findings):
+        findings = [f for f in findings if f.severity == "error"]
+    edits = {edit.changes: edit for finding in findings for edit in finding.edits}
+    return tuple(edits.values())[:most]
+
+
+def _fits(report: Report) -> bool:
+    return bool(report["memory.fits"])
+
+
+def _severity(report: Report) -> str:
+    if not _fits(report) or any(finding.severity == "error" for finding in report.findings):
+        return "bad"
+    warned = any(finding.severity == "warning" for finding in report.findings)
+    return "warn" if warned or report["memory.verdict"] == "tight" or _missed_targets(report) else "good"
+
+
+def _fit(report: Report) -> str:
+    headroom = report["memory.headroom_bytes"]
+    spare = format_quantity(abs(headroom), "bytes")
+    if not _fits(report):
+        return f"Does not fit: {spare} too much{_where(report)}."
+    if report["memory.verdict"] == "tight":
+        return f"Fits, but tight: {spare} to spare{_where(report)}."
+    most = report.get("serving.max_concurrency")
+    room = f", room for {plural(most, 'request')}" if most is not None else ""
+    return f"Fits with {spare} to spare{room}."
+
+
+def _where(report: Report) -> str:
+    if "memory.peak_stage" not in report:
+        return ""
+    return f" on stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+
+
+def _binding(report: Report) -> tuple[tuple[str, bool], ...]:
+    """The bottleneck and the distance to the physical bound, then the largest loss or the missed targets."""
+    bound = report.get("time.bound_s")
+    if not bound or "time.bottleneck" not in report:
+        return ()
+    over = f"{digits(report['time.step_s'] / bound, 2)}×"
+    if report["kind"] == "training":
+        clauses = [f": the step takes {over} its physical bound", *_largest_loss(report)]
+    else:
+        clauses = [f": a token takes {over} its physical bound", *_missed_targets(report)]
+    return ((_BOUND.get(str(report["time.bottleneck"]), "Balanced"), True), ("; ".join(clauses) + ".", False))
+
+
+def _largest_loss(report: Report) -> list[str]:
+    """What takes the largest share of the step without computing: exposed traffic, the bubble or the optimizer."""
+    step = report["time.step_s"]
+    losses = {
+        _exposed_words(report): report.get("time.exposed_communication_s", 0.0),
+        "the pipeline bubble": report.get("time.bubble_s", 0.0),
+        "the optimizer": report.get("time.optimizer_s", 0.0),
+    }
+    words, seconds = max(losses.items(), key=lambda item: item[1])
+    share = seconds / step if step else 0.0
+    return [f"{words} costs {format_quantity(share, 'ratio', 2)}"] if share >= _WORTH_SAYING else []
+
+
+def _exposed_words(report: Report) -> str:
+    if not report.communication:
+        return "exposed traffic"
+    worst = max(report.communication, key=lambda traffic: traffic.exposed_seconds)
+    return f"exposed {worst.name} traffic"
+
+
+def _missed_targets(report: Report) -> list[str]:
+    """Serving targets that the plan misses, each with what it reaches."""
+    if report["kind"] != "serving":
+        return []
+    serving = report.scenario.serving
+    targets = (
+        ("the next token", report.get("serving.tpot_s"), serving.tpot_target),
+        ("the first token", report.get("serving.ttft_s"), serving.ttft_target),
+    )
+    return [
+        f"{words} takes {format_quantity(seconds, 'seconds')}, over its target of {format_quantity(target, 'seconds')}"
+        for words, seconds, target in targets
+        if seconds is not None and seconds > target
+    ]
