@@ -59,11 +59,6 @@ def table(name: str) -> dict[str, Any]:
     return cast(dict[str, Any], _plain(_tree(name)))
 
 
-def has_table(name: str) -> bool:
-    """Whether there is a data file of that name."""
-    return (_folder() / f"{name}.yaml").is_file()
-
-
 def _folder(name: str = "") -> Path:
     return Path(str(files(__name__.replace(".core.catalogue", ".presets")))) / name
 

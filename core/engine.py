@@ -14,8 +14,9 @@ from .numeric import is_array
 from .report import Report
 from .scenario import Scenario
 from .serving.sheet import evaluate_serving
-from .terms import recording, with_origins
+from .terms import Datum, recording, traced, with_origins
 from .training import days
+from .training.layout import data_parallel, shard_ranks
 from .training.sheet import evaluate_training
 
 
@@ -30,8 +31,8 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
         model = build(subject.model)
         sheet = evaluate_training(subject, model) if subject.kind == "training" else evaluate_serving(subject, model)
         values: dict[str, Any] = {
-            "name": scenario.name,
-            "kind": scenario.kind,
+            "name": traced(scenario.name, Datum("name")) if record else scenario.name,
+            "kind": traced(scenario.kind, Datum("kind")) if record else scenario.kind,
             "model.parameters": model.parameters,
             "model.active_parameters": model.parameters,
         } | sheet.values
@@ -68,6 +69,7 @@ def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -
         "training.steps": steps,
         "training.days": training_days,
         "training.days_low": days.training_days(steps, values["time.low_s"], ratio),
+        **_deadline(scenario, training_days),
         "training.days_high": days.training_days(steps, values["time.high_s"], ratio),
         "training.bound_days": days.training_days(steps, values["time.bound_s"], 1.0),
         "training.gpu_hours": hours,
@@ -82,18 +84,39 @@ def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -
     }
 
 
+def _deadline(scenario: Scenario, training_days: Any) -> dict[str, Any]:
+    deadline = scenario.training.deadline
+    return {} if deadline is None else {"training.over_deadline": days.over_deadline(training_days, deadline)}
+
+
 def _whiteboard(scenario: Scenario, model: Model, values: dict[str, Any], peak: Any) -> dict[str, Any]:
     training, parallel = scenario.training, scenario.parallelism
     label = scenario.whiteboard.parameters if scenario.whiteboard.parameters is not None else model.parameters
     stated = values["time.mfu"] if isinstance(training.mfu, str) else training.mfu
-    per_parameter = 18.0 if training.gradient_precision == "fp32" else 16.0
-    shards = days.whiteboard_shards(parallel.tp, parallel.pp)
-    return {
+    gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
+    gpus = scenario.cluster.gpus
+    shards = shard_ranks(
+        data_parallel(gpus, parallel.tp, parallel.pp, parallel.cp), parallel.cp, parallel.hsdp_replicas
+    )
+    table = {
         "whiteboard.parameters": label,
-        "whiteboard.static_bytes": days.whiteboard_static(label, per_parameter, shards),
+        "whiteboard.replica_bytes": days.whiteboard_replica(label, gradient),
+        "whiteboard.static_bytes": days.whiteboard_static(
+            label, parallel.tp, parallel.pp, gradient, shards, parallel.zero
+        ),
         "whiteboard.mfu": stated,
-        "whiteboard.days": days.whiteboard_days(label, training.tokens, scenario.cluster.gpus, peak, stated),
+        "whiteboard.tokens_per_s": days.whiteboard_throughput(rule_flops(6, label), gpus, peak, stated),
+        "whiteboard.tokens_per_s_exact": days.whiteboard_throughput(
+            values["compute.training_flops_per_token"], gpus, peak, stated
+        ),
+        "whiteboard.days": days.whiteboard_days(label, training.tokens, gpus, peak, stated),
     }
+    table["whiteboard.done_in_30_days"] = days.whiteboard_progress(table["whiteboard.days"])
+    if training.deadline is not None:
+        over = days.over_deadline(table["whiteboard.days"], training.deadline)
+        table["whiteboard.over_deadline"] = over
+        table["whiteboard.gpus_for_deadline"] = days.gpus_for_deadline(gpus, over)
+    return table
 
 
 def _measured(scenario: Scenario, values: dict[str, Any], peak: Any) -> dict[str, Any]:
@@ -111,6 +134,9 @@ def _measured(scenario: Scenario, values: dict[str, Any], peak: Any) -> dict[str
         "measured.mfu": days.utilisation(values["compute.model_flops_per_step"], gpus, peak, seconds),
         "measured.mfu_rule": days.utilisation(_whiteboard_flops(scenario, values), gpus, peak, seconds),
         "measured.hfu": days.utilisation(values["compute.hardware_flops_per_step"], gpus, peak, seconds),
+        "measured.mbu": days.bandwidth_utilisation(
+            values["time.unavoidable_bytes"], scenario.cluster.accelerator.memory_bandwidth, seconds
+        ),
         "measured.over_bound": days.over(seconds, values["time.bound_s"]),
         "measured.over_prediction": days.over(seconds, values["time.step_s"]),
     }

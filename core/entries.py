@@ -23,7 +23,6 @@ _IMPLIED: dict[str, Any] = {
     "name": "Custom",
     "vendor": "",
     "generation": "other",
-    "peak": Peak(),
     "link": Link("none", 1.25e9, 1),
 }
 
@@ -58,8 +57,8 @@ def read_entry(node: Node, path: str, file: str, base: Any = None) -> Any:
     for name, child in node.value.items():
         if name not in attributes:
             raise ScenarioError(file, child.line, f"{path}.{name}", f"unknown key; {did_you_mean(name, attributes)}")
-        below = getattr(base, name) if base is not None else _default(attributes[name])
-        values[name] = _fact(child, f"{path}.{name}", file, below)
+        unset = _default(attributes[name])
+        values[name] = _fact(child, f"{path}.{name}", file, unset, getattr(base, name, unset))
     if "memory" in values:
         values.setdefault("memory_reported", None)  # the vendor's total is that of the part as built
     if base is not None:
@@ -77,15 +76,16 @@ def _default(attribute: Attribute[Any]) -> Any:
     return _IMPLIED.get(attribute.name, MISSING) if attribute.default is MISSING else attribute.default
 
 
-def _fact(node: Node, path: str, file: str, default: Any) -> Any:
+def _fact(node: Node, path: str, file: str, unset: Any, below: Any) -> Any:
+    """One fact; `unset` is what it is when it is not given, `below` what the base says."""
     if path in _NESTED:
-        return read_entry(node, path, file, default if is_dataclass(default) else _NESTED[path]())
+        return read_entry(node, path, file, None if below is MISSING else below)
     field = entry_field(path)
     assert field is not None
     if not isinstance(node.value, str):
         raise ScenarioError(file, node.line, path, "takes one value, not a mapping or a list")
     try:
-        return parse_value(field, node.value, None if default is MISSING else default)
+        return parse_value(field, node.value, None if unset is MISSING else unset)
     except QuantityError as error:
         raise ScenarioError(file, node.line, path, str(error)) from None
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from .errors import OutputError
 from .figures.figure import Figure
 from .files import write_whole
+from .paper import render
+from .terms import plain
 
 SUFFIXES = (".svg", ".png", ".pdf", ".csv")
 
@@ -23,7 +25,8 @@ def write_figure(figure: Figure, path: str | Path, theme: str = "print", scale: 
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise OutputError(f"{path}: a chart is written as {', '.join(SUFFIXES)}")
-    write_whole(path, csv_bytes(figure) if suffix == ".csv" else _picture(figure, suffix, theme, scale))
+    content = csv_bytes(figure) if suffix == ".csv" else render(figure, suffix[1:], theme, scale)
+    write_whole(path, content)
 
 
 def csv_bytes(figure: Figure) -> bytes:
@@ -31,11 +34,5 @@ def csv_bytes(figure: Figure) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(figure.columns)
-    writer.writerows([_cell(cell) for cell in row] for row in figure.rows)
+    writer.writerows([plain(cell) for cell in row] for row in figure.rows)
     return text.getvalue().encode("utf-8")
-
-
-def _picture(figure: Figure, suffix: str, theme: str, scale: float) -> bytes:
-    from .paper import render
-
-    return render(figure, suffix.removeprefix("."), theme, scale)

@@ -22,12 +22,12 @@ def parse_value(field: Field, text: str, default: Any = None) -> Any:
     text = text.strip()
     if field.optional and text.lower() in UNSET:
         return default
-    if text == "":
-        raise QuantityError(f"has no value; write for example {example(field)}")
-    if field.takes_list and (text.startswith("[") or "," in text):
-        return parse_list(field, text.strip("[]").split(","))
     if field.unit == "text":
         return text
+    if text == "":
+        raise QuantityError(f"has no value; write for example {example(field)}")
+    if field.takes_list and (text.startswith("[") or "," in text or text.isdecimal()):
+        return parse_list(field, text.strip("[]").split(","))
     if field.unit == "flag":
         if text.lower() not in _FLAGS:
             raise QuantityError(f"{text!r} is neither true nor false")

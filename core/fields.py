@@ -153,6 +153,7 @@ def _assumptions() -> tuple[Field, ...]:
     t = _TRAINING
     return (
         Field("training.mfu", "Stated MFU", "ratio", panel, "MFU of the whiteboard's days, such as 50 %; auto: the predicted one.", 0.001, 1, (0.05, 0.8), optional=True, kinds=t),
+        Field("training.deadline", "Deadline", "seconds", panel, "Time there is for the training, such as 90 d.", 1, 1e10, (86400, 3.2e8), "log", optional=True, kinds=t),
         Field("reliability.node_failures_per_1000_days", "Node failures per 1000 days", "number", panel, "Unexpected failures of one node in 1000 days.", 0, 1e5, (0, 20), kinds=t),
         Field("reliability.checkpoint_seconds", "Checkpoint", "seconds", panel, "Time one checkpoint blocks training.", 0, 1e5, (0, 300), kinds=t),
         Field("reliability.restart_seconds", "Restart", "seconds", panel, "From a failure to training again.", 0, 1e6, (0, 3600), kinds=t),

@@ -160,7 +160,8 @@ def replicated_kv_heads(scenario: Scenario, _values: dict[str, Any]) -> Iterator
     """More tensor parallel ranks than key and value heads."""
     tp, heads = scenario.parallelism.tp, scenario.model.kv_heads
     if tp > heads:
-        message = f"{int(heads)} KV heads on {int(tp)} tensor parallel ranks: each is kept and computed on {int(tp / heads)} of them."
+        copies = int(tp / heads)
+        message = f"{int(heads)} KV heads on {int(tp)} tensor parallel ranks: each is kept and computed {copies} times."
         yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp")
 
 
@@ -180,6 +181,14 @@ def uncalibrated(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Findin
         yield Finding("uncalibrated", "hint", message, "cluster.accelerator")
 
 
+def no_fp8_units(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
+    """fp8 on a part without fp8 matrix units."""
+    if scenario.training.precision == "fp8" and scenario.cluster.accelerator.peak.fp8 is None:
+        message = f"{scenario.cluster.accelerator.name} has no fp8 matrix units: products run at the 16-bit rate."
+        edits = (Edit("bf16", (("training.precision", "bf16"),)),)
+        yield Finding("no-fp8", "warning", message, "training.precision", edits)
+
+
 def low_effective_ratio(_scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
     """Failures and checkpoints eat a good part of the time."""
     ratio = values["training.effective_ratio"]
@@ -188,7 +197,8 @@ def low_effective_ratio(_scenario: Scenario, values: dict[str, Any]) -> Iterator
             "no-progress", "error", "No progress: failures come faster than restarts.", "reliability.restart_seconds"
         )
     elif ratio < 0.9:
-        message = f"Only {format_quantity(ratio, 'ratio')} of the time trains: failures, lost work and checkpoints take the rest."
+        share = format_quantity(ratio, "ratio")
+        message = f"Only {share} of the time trains: failures, lost work and checkpoints take the rest."
         yield Finding("low-effective-ratio", "warning", message, "reliability.restart_seconds")
 
 
@@ -201,5 +211,6 @@ TRAINING_RULES: tuple[Rule, ...] = (
     replicated_kv_heads,
     partial_node,
     uncalibrated,
+    no_fp8_units,
     low_effective_ratio,
 )

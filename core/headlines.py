@@ -74,7 +74,9 @@ def _memory(report: Report) -> Headline:
     words = f"{format_quantity(abs(spare), 'bytes')} {'to spare' if spare >= 0 else 'too much'}"
     where = None
     if "memory.peak_stage" in report:
-        where = f"stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+        staged = report.scenario.parallelism.pp > 1
+        stage = f"stage {report['memory.peak_stage']:.0f}" if staged else "peak"
+        where = f"{stage}: {report['memory.peak_instant']}"
     unit = f"of {digits(usable / _GIB)} GiB"
     label = "Memory, fullest GPU"
     return Headline("memory.total_bytes", label, digits(total / _GIB), unit, _lines(words, where), state)
@@ -87,7 +89,7 @@ def _utilisation(report: Report) -> Headline:
     stated = report.scenario.training.mfu
     whiteboard = None if isinstance(stated, str) else _named("whiteboard", stated, "ratio", 2)
     details = _lines(_joined(bound, hardware), whiteboard)
-    return Headline("time.mfu", "Model FLOPs utilisation", number, unit, details)
+    return Headline("time.mfu", "FLOPs utilisation (MFU)", number, unit, details)
 
 
 def _throughput(report: Report) -> Headline:
@@ -126,20 +128,21 @@ def _exposed(report: Report) -> Headline:
     number, unit = _split(share, "ratio", 2)
     time = None if exposed is None else f"{format_quantity(exposed, 'seconds')} of {format_quantity(step, 'seconds')}"
     idle = _named("bubble", bubble / step, "ratio", 2) if step and bubble is not None else None
-    return Headline("time.exposed_communication_s", "Exposed communication", number, unit, _lines(time, idle))
+    return Headline("time.exposed_communication_s", "Exposed traffic", number, unit, _lines(time, idle))
 
 
 def _next_token(report: Report) -> Headline:
-    bound = _named("bound", report.get("serving.tpot_bound_s"), "seconds")
+    bound = _named("bound", report.get("serving.tpot_bound_s", report.get("time.bound_s")), "seconds")
     whiteboard = _named("whiteboard", report.get("whiteboard.step_floor_s"), "seconds")
     target = report.scenario.serving.tpot_target
     return _latency(report, "serving.tpot_s", "Time per token", target, _lines(bound, whiteboard))
 
 
 def _first_token(report: Report) -> Headline:
+    bound = _named("bound", report.get("serving.ttft_bound_s"), "seconds")
     tail = _named("99 % within", report.get("serving.p99_ttft_s"), "seconds")
     target = report.scenario.serving.ttft_target
-    return _latency(report, "serving.ttft_s", "Time to first token", target, _lines(tail))
+    return _latency(report, "serving.ttft_s", "Time to first token", target, _lines(bound, tail))
 
 
 def _latency(report: Report, key: str, label: str, target: float, details: tuple[str, ...]) -> Headline:
@@ -180,4 +183,4 @@ def _output_cost(report: Report) -> Headline:
 def _bandwidth(report: Report) -> Headline:
     number, unit = _split(report.get("time.mbu"), "ratio")
     bound = _named("bound", _at_bound(report, "time.mbu"), "ratio", 2)
-    return Headline("time.mbu", "Bandwidth utilisation", number, unit, _lines(bound, "of the decode step"))
+    return Headline("time.mbu", "Bandwidth utilisation (MBU)", number, unit, _lines(bound, "of the decode step"))

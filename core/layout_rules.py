@@ -106,10 +106,20 @@ def _gpus_message(s: Scenario) -> str:
     return f"{gpus} is not a multiple of {'·'.join(degrees)} = {product} = {ranks} ({_multiples(gpus, ranks)})"
 
 
+def _batch_divides(s: Scenario) -> Any:
+    return s.training.global_batch % maximum(batch_step(s), 1) == 0
+
+
 def _batch_message(s: Scenario) -> str:
     batch, micro, replicas = (_whole(v) for v in (s.training.global_batch, s.training.micro_batch, _replicas(s)))
     step = micro * replicas
     return f"{batch} is not a multiple of micro_batch·dp = {micro}·{replicas} = {step} ({_multiples(batch, step)})"
+
+
+def _interleaving_holds(s: Scenario) -> Any:
+    """Asked only of plans whose replicas and micro-batches are whole."""
+    whole = both(batch_step(s) > 0, _batch_divides(s))
+    return _either(_either(s.parallelism.vpp == 1, whole == 0), _micro_batches(s) % s.parallelism.pp == 0)
 
 
 def _interleaving_message(s: Scenario) -> str:
@@ -212,15 +222,13 @@ RULES: tuple[Rule, ...] = (
     Rule("parallelism.stage_balance", _balance_holds, _balance_message, (_TRAINING,)),
     Rule(
         "training.global_batch",
-        lambda s: both(
-            s.training.global_batch % maximum(batch_step(s), 1) == 0, s.training.global_batch >= batch_step(s)
-        ),
+        _batch_divides,
         _batch_message,
         (_TRAINING,),
     ),
     Rule(
         "parallelism.vpp",
-        lambda s: _either(s.parallelism.vpp == 1, _micro_batches(s) % s.parallelism.pp == 0),
+        _interleaving_holds,
         _interleaving_message,
         (_TRAINING,),
     ),

@@ -9,13 +9,13 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
-from .figures.colour import ink_on, legible, mixed
-from .figures.figure import SERIES, Axis, Bar, Figure, Mark
+from .figures.colour import ink_on, legible
+from .figures.figure import Bar, Figure, Mark
+from .figures.ground import THEMES, Ground, Plot
 from .figures.lettering import Text, letter
 from .figures.placement import Box, leader
 
@@ -29,37 +29,13 @@ Point = tuple[float, float]
 #: Points of 1/72 inch.
 WIDTH, HEIGHT = 16 / 2.54 * 72, 11.2 / 2.54 * 72
 _MARGIN, _GAP = 12.0, 6.0
-_TITLE, _TEXT, _FOOT = 15.0, 12.0, 10.0
+_TITLE, _TEXT, _FOOT = 15.0, 12.0, 12.0
 _LINE = 1.25
-_PALE, _BAND = 0.34, 0.2
+_BAND = 0.2
 _DASHES = {"solid": "solid", "dashed": (0, (4, 2.5)), "dotted": (0, (1, 1.8))}
 #: Families that hold Chinese, wherever one is installed.
 _CHINESE = ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "PingFang SC", "Microsoft YaHei", "SimHei",
             "WenQuanYi Zen Hei")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Ground:
-    """Colours of the sheet: what is not a series."""
-
-    surface: str
-    text: str
-    muted: str
-    grid: str
-    dark: bool = False
-
-    def series(self, name: str) -> str:
-        return self.text if name == "text" else SERIES[name][self.dark]
-
-    def pale(self, name: str, share: float = _PALE) -> str:
-        return mixed(self.series(name), self.surface, share)
-
-
-THEMES = {
-    "print": Ground("#ffffff", "#000000", "#444c56", "#e2e6ec"),
-    "light": Ground("#ffffff", "#111827", "#5b6675", "#e8ecf2"),
-    "dark": Ground("#171e28", "#e6eaf0", "#9aa5b4", "#2b3542", dark=True),
-}
 
 
 def render(figure: Figure, file_format: str, theme: str = "print", scale: float = 2.0) -> bytes:
@@ -102,8 +78,13 @@ def _settings() -> Iterator[None]:
 
     import matplotlib
 
-    fixed = {"svg.hashsalt": "triledger", "svg.fonttype": "path", "pdf.fonttype": 42, "hatch.linewidth": 1.4,
-             "text.hinting": "none", "text.hinting_factor": 1}  # fmt: skip
+    fixed: dict[Any, Any] = {
+        "svg.hashsalt": "triledger",
+        "svg.fonttype": "path",
+        "pdf.fonttype": 42,
+        "hatch.linewidth": 1.4,
+        "text.hinting": "none",
+    }
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(fixed)
@@ -174,10 +155,9 @@ class _Painter:
         return y - _GAP
 
     def footing(self, figure: Figure) -> float:
-        """The scenario's name, and over it the key with the label of the x axis on the right; answers how far up they reach."""
+        """The scenario's name, over it the key with the x axis's label on the right; answers how far up they reach."""
         y = _MARGIN - 2
-        if figure.scenario:
-            name = self.wrapped(figure.scenario, False, _FOOT)[0]
+        for name in self.wrapped(figure.scenario, False, _FOOT)[:1]:
             self.write(name, _MARGIN, y + _FOOT * 0.4, self.ground.muted, size=_FOOT)
             y += _FOOT * _LINE + 4
         label = self.measure(figure.x.label)[0]
@@ -204,7 +184,7 @@ class _Painter:
             x += width + 14
         return rows if figure.key or label else []
 
-    def frame(self, figure: Figure, top: float, bottom: float) -> _Plot:
+    def frame(self, figure: Figure, top: float, bottom: float) -> Plot:
         """Axes, grid and ticks; answers where the data land."""
         muted, x_axis, y_axis = self.ground.muted, figure.x, figure.y
         if y_axis.label:
@@ -215,7 +195,7 @@ class _Painter:
         ticks = names or y_axis.ticks
         left = _MARGIN + max((self.measure(text)[0] + 7 for _, text in ticks), default=0.0)
         last = self.measure(x_axis.ticks[-1][1])[0] / 2 if x_axis.ticks else 0.0
-        plot = _Plot((left, low, WIDTH - _MARGIN - last, top), x_axis, y_axis)
+        plot = Plot((left, low, WIDTH - _MARGIN - last, top), x_axis, y_axis)
         for at, text in x_axis.ticks:
             x, _ = plot.pixel(at, y_axis.low)
             self.line(((x, low), (x, top)), self.ground.grid, 0.8)
@@ -232,7 +212,7 @@ class _Painter:
 
     # ---------------------------------------------------------------- shapes
 
-    def bar(self, bar: Bar, plot: _Plot) -> None:
+    def bar(self, bar: Bar, plot: Plot) -> None:
         from matplotlib.patches import Rectangle
 
         (left, low), (right, high) = (
@@ -260,13 +240,13 @@ class _Painter:
         inset = {"dot": 0.0, "ring": 1.4, "hollow": 0.7}[mark.shape]
         self.put(Circle((x, y), mark.size / 2 - inset, **looks[mark.shape]))
 
-    def polygon(self, corners: Sequence[Point], color: str, plot: _Plot | None = None) -> None:
+    def polygon(self, corners: Sequence[Point], color: str, plot: Plot | None = None) -> None:
         from matplotlib.patches import Polygon
 
         self.put(Polygon(corners, closed=True, facecolor=color, linewidth=0), plot)
 
     def line(
-        self, corners: Sequence[Point], color: str, width: float, style: str = "solid", plot: _Plot | None = None
+        self, corners: Sequence[Point], color: str, width: float, style: str = "solid", plot: Plot | None = None
     ) -> None:
         from matplotlib.lines import Line2D
 
@@ -276,7 +256,7 @@ class _Painter:
         )
         self.put(line, plot)
 
-    def put(self, artist: Artist, plot: _Plot | None = None) -> None:
+    def put(self, artist: Artist, plot: Plot | None = None) -> None:
         """Adds a shape on top of everything that is there, cut off at the plot's edges when a plot is given."""
         from matplotlib.patches import Rectangle
 
@@ -296,16 +276,21 @@ class _Painter:
     def wrapped(self, text: str, bold: bool, size: float) -> list[str]:
         """The text in lines that fit the sheet; a word that is too long by itself is cut."""
         lines: list[str] = []
-        room = WIDTH - 2 * _MARGIN
         for word in text.split():
-            while self.measure(word, bold, size)[0] > room:
-                word = word[:-2] + "…"
             longer = f"{lines[-1]} {word}" if lines else word
-            if lines and self.measure(longer, bold, size)[0] <= room:
+            if lines and self.fits(longer, bold, size):
                 lines[-1] = longer
             else:
-                lines.append(word)
+                lines.append(self.cut(word, bold, size))
         return lines
+
+    def fits(self, text: str, bold: bool, size: float) -> bool:
+        return self.measure(text, bold, size)[0] <= WIDTH - 2 * _MARGIN
+
+    def cut(self, word: str, bold: bool, size: float) -> str:
+        if len(word) < 200 and self.fits(word, bold, size):
+            return word
+        return next(f"{word[:end]}…" for end in range(200, -1, -1) if self.fits(f"{word[:end]}…", bold, size))
 
     def letter(self, text: Text) -> None:
         left, low, right, high = text.box
@@ -333,27 +318,6 @@ class _Painter:
 
         looks: dict[str, Any] = {"color": color, "fontproperties": self.faces[bold], "fontsize": size, "ha": align}
         self.put(Lettering(x, middle - 0.36 * size, text, va="baseline", parse_math=False, **looks))
-
-
-@dataclass(frozen=True)
-class _Plot:
-    """Where the data of a figure land on the sheet: left, low, right, high in points, and the axes."""
-
-    box: Box
-    x: Axis
-    y: Axis
-
-    def pixel(self, x: float, y: float) -> Point:
-        left, low, right, high = self.box
-        across, up = _share(self.x, x), _share(self.y, y)
-        # rows of bars count from the top
-        up = 1 - up if self.y.categories else up
-        return left + across * (right - left), low + up * (high - low)
-
-
-def _share(axis: Axis, position: float) -> float:
-    low, high = axis.view(axis.low), axis.view(axis.high)
-    return (axis.view(position) - low) / (high - low)
 
 
 def _corners(box: Box) -> Sequence[Point]:

@@ -128,6 +128,7 @@ class Training:
     dropout: bool = False
     framework: str = "megatron"
     mfu: Number | Literal["auto"] = "auto"
+    deadline: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -208,9 +209,10 @@ class Scenario:
             name = path.removeprefix("assumptions.")
             table = {k: v for k, v in table.items() if k != name} | ({} if value is None else {name: value})
             return replace(self, assumptions=tuple(table.items()))
+        changed = _replaced(self, path.split("."), value)
         if path == "cluster.accelerator.memory":  # the vendor's total is that of the part as built
-            return _replaced(self.with_("cluster.accelerator.memory_reported", None), path.split("."), value)
-        return _replaced(self, path.split("."), value)
+            changed = _replaced(changed, ["cluster", "accelerator", "memory_reported"], None)
+        return changed
 
 
 def _replaced(node: Any, path: list[str], value: Any) -> Any:

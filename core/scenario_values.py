@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .catalogue import catalogue, has_table, table
+from .catalogue import catalogue, table
 from .entries import ENTRIES, entry_field, entry_paths, read_entry
 from .errors import ScenarioError, did_you_mean, nearest
 from .field_values import parse_list, parse_value
@@ -37,10 +37,10 @@ FIXED = {
 }
 CATALOGUES = {"model": "models", "cluster.accelerator": "accelerators", "cluster.network": "networks"}
 #: Constants beside efficiencies that formulas divide by.
-_DIVISORS = frozenset(
-    "small_head gemm streaming link pipeline block weight_only nvls ecc bits nominal_bits head_bits embedding_bits "
-    "compiled emulated bytes".split()
-)
+_DIVISORS = {
+    *("small_head", "gemm", "streaming", "link", "pipeline", "block", "weight_only", "nvls", "ecc"),
+    *("bits", "nominal_bits", "head_bits", "embedding_bits", "compiled", "emulated", "bytes"),
+}
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -85,33 +85,34 @@ def read_value(node: Node, path: str, file: str) -> Any:
 
 def check_fixed(node: Node, path: str, file: str) -> None:
     """ScenarioError where a setting of FIXED has another value than the one it can have."""
-    only = FIXED[path]
-    if only and (not isinstance(node.value, str) or node.value.lower() != only):
-        raise ScenarioError(file, node.line, path, f"{node.value} is not supported, only {only} is")
+    only, stated = FIXED[path], node.value if isinstance(node.value, str) else "a list or mapping"
+    if only and stated.lower() != only:
+        raise ScenarioError(file, node.line, path, f"{stated} is not supported, only {only} is")
 
 
 def _text(node: Node) -> str:
-    if isinstance(node.value, dict):
-        raise QuantityError("takes one value, not a mapping")
+    if not isinstance(node.value, str):
+        raise QuantityError(f"takes one value, not a {'mapping' if isinstance(node.value, dict) else 'list'}")
     return node.value
 
 
 def _meant(path: str) -> str:
     """What was probably meant: a path with the same last name, else the most similar one, else what the section has."""
     section, _, name = path.rpartition(".")
-    same = [known for known in known_paths() if known.rpartition(".")[2] == name]
-    if same:
+    known = known_paths()
+    heads = list(dict.fromkeys(other.partition(".")[0] for other in known))
+    if same := [other for other in known if other.rpartition(".")[2] == name]:
         return f"did you mean {' or '.join(same[:3])}?"
-    inside = [known for known in known_paths() if known.rpartition(".")[0] == section]
-    heads = list(dict.fromkeys(known.partition(".")[0] for known in known_paths()))
-    return did_you_mean(path, [*heads, *known_paths()] if nearest(path, [*heads, *known_paths()]) else inside or heads)
+    if nearest(path, [*heads, *known]):
+        return did_you_mean(path, [*heads, *known])
+    inside = [other for other in known if section and other.rpartition(".")[0] == section]
+    return did_you_mean(path, inside or heads)
 
 
 def _field_value(field: Field, text: str, usual: Any) -> Any:
     if field.catalogue:
-        ids = table(field.catalogue) if has_table(field.catalogue) else {text: None}
-        if text not in ids:
-            raise QuantityError(f"{text!r} is not in the catalogue; {did_you_mean(text, ids)}")
+        if text not in table(field.catalogue):
+            raise QuantityError(f"{text!r} is not in the catalogue; {did_you_mean(text, table(field.catalogue))}")
         return text
     return parse_value(field, text, usual)
 
@@ -140,7 +141,7 @@ def _entry(node: Node, path: str, file: str) -> Any:
     if text in entries:
         return entries[text]
     if path == "cluster.network" and text[:1].isdecimal():
-        return network_of(_within(text))
+        return network_of(parse_value(FIELDS["cluster.network.bandwidth"], text))
     if path == "model" and ("/" in text or text.endswith((*_SUFFIXES, ".json"))):
         return _model_file(text, file)
     return _picked(text, entries, path)
@@ -148,13 +149,9 @@ def _entry(node: Node, path: str, file: str) -> Any:
 
 def _picked(text: str, entries: Mapping[str, Any], path: str) -> Any:
     if text not in entries:
-        rate = ", or a rate per GPU such as 25 GB/s" if path == "cluster.network" else ""
-        raise QuantityError(f"{text!r} is not in the catalogue; {did_you_mean(text, entries)}{rate}")
+        rate = " nor a rate such as 25 GB/s" if path == "cluster.network" else ""
+        raise QuantityError(f"{text!r} is not in the catalogue{rate}; {did_you_mean(text, entries)}")
     return entries[text]
-
-
-def _within(text: str) -> float:
-    return parse_value(FIELDS["cluster.network.bandwidth"], text)
 
 
 def network_of(bandwidth: float) -> Network:

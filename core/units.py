@@ -61,7 +61,7 @@ UNITS = {
         Unit("seconds", _SECONDS, "500 ms", _SECONDS_WRITTEN),
         Unit("ratio", {"%": 0.01}, "45%", ("%",)),
         Unit("USD/h", {"USD/h": 1.0, "$/h": 1.0, "USD/GPU-h": 1.0}, "1.80 USD/h", ("USD/h",)),
-        Unit("watts", {"W": 1.0, "kW": 1e3, "MW": 1e6}, "700 W", ("MW", "kW", "W")),
+        Unit("watts", _prefixed("W"), "700 W", ("MW", "kW", "W")),
         Unit("kg/kWh", {"kg/kWh": 1.0, "g/kWh": 1e-3}, "0.4 kg/kWh", ("kg/kWh",)),
         Unit("1/s", {"/s": 1.0, "req/s": 1.0, "requests/s": 1.0}, "2 /s", ("/s",)),
         Unit("number", {}, "1.5"),

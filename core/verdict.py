@@ -98,20 +98,15 @@ def _largest_loss(report: Report) -> list[str]:
     """What takes the largest share of the step without computing: exposed traffic, the bubble or the optimizer."""
     step = report["time.step_s"]
     losses = {
-        _exposed_words(report): report.get("time.exposed_communication_s", 0.0),
         "the pipeline bubble": report.get("time.bubble_s", 0.0),
         "the optimizer": report.get("time.optimizer_s", 0.0),
     }
+    for traffic in report.communication:
+        words = f"exposed {traffic.group} traffic"
+        losses[words] = losses.get(words, 0.0) + traffic.exposed_seconds
     words, seconds = max(losses.items(), key=lambda item: item[1])
     share = seconds / step if step else 0.0
     return [f"{words} costs {format_quantity(share, 'ratio', 2)}"] if share >= _WORTH_SAYING else []
-
-
-def _exposed_words(report: Report) -> str:
-    if not report.communication:
-        return "exposed traffic"
-    worst = max(report.communication, key=lambda traffic: traffic.exposed_seconds)
-    return f"exposed {worst.name} traffic"
 
 
 def _missed_targets(report: Report) -> list[str]:

@@ -15,6 +15,8 @@ _DECADE = (
     *(4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 7.5, 8.0, 8.5, 9.0, 9.5),
 )
 
+_DAY = 86400.0
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -44,10 +46,8 @@ class Scale:
 
     def step(self, value: float, count: int) -> float:
         """The stop `count` steps up (down when negative) from a value, which need not be a stop itself."""
-        if count > 0:
-            index = bisect_right(self.stops, value) - 1 + count
-        else:
-            index = bisect_left(self.stops, value) + count
+        index = bisect_right(self.stops, value) - 1 if count > 0 else bisect_left(self.stops, value)
+        index += count
         return self.stops[min(max(index, 0), len(self.stops) - 1)]
 
 
@@ -61,8 +61,10 @@ def scale_of(field: Field, legal: tuple[float, ...] = ()) -> Scale:
         return Scale(_powers_of_two(low, high), "log")
     if field.scale == "log":
         # Sizes of models and memories are round in binary, everything else in decimal.
-        binary = field.unit in ("count", "bytes")
-        return Scale(_eighths(low, high) if binary else _decades(low, high), "log")
+        if field.unit in ("count", "bytes"):
+            return Scale(_eighths(low, high), "log")
+        unit = _DAY if field.unit == "seconds" and low >= _DAY else 1.0
+        return Scale(tuple(unit * value for value in _decades(low / unit, high / unit)), "log")
     if UNITS[field.unit].whole:
         return Scale(tuple(range(int(low), int(high) + 1)))
     step = _nice_step((high - low) / 100)

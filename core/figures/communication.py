@@ -114,7 +114,7 @@ def _unit(longest: float) -> tuple[float, str]:
 
 def _key(rows: list[_Row]) -> tuple[tuple[str, str], ...]:
     present = {row.series for row in rows}
-    names = {"scale-up": "inside the scale-up domain", "scale-out": "across the network"}
+    names = {"scale-up": "scale-up link", "scale-out": "network"}
     return tuple((series, text) for series, text in names.items() if series in present)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .figure import Bar, Figure, Label, Line, Mark, Rule
-from .placement import Box, beside, first_free, leader, meet, place
+from .placement import Box, beside, free, leader, meet, place
 
 Pixel = Callable[[float, float], tuple[float, float]]
 Measure = Callable[[str, bool], tuple[float, float]]
@@ -29,7 +29,7 @@ class Text:
     on: str = ""
     #: Whether lines may run behind it, so that it needs a patch of the ground's colour.
     patch: bool = False
-    #: The point it belongs to, where it stands so far off that a thin line should lead there.
+    #: The rim of the mark it belongs to, where it stands so far off that a thin line should lead there.
     leader: tuple[float, float] | None = None
 
 
@@ -44,15 +44,17 @@ def letter(figure: Figure, pixel: Pixel, measure: Measure, bounds: Box, point: f
     fixed = _row_names(figure, pixel, measure, gap)
     fixed += [_label(label, pixel, measure, bounds, gap) for label in figure.labels]
     rims = [(*pixel(mark.x, mark.y), mark.size * point / 2) for mark in figure.marks]
-    free = _Ground(pixel, measure, bounds, point)
-    free.taken = [text.box for text in fixed] + [_rim(*rim) for rim in rims]
-    free.segments = _segments(figure, pixel)
-    free.rules = [_across(rule, figure, pixel, bounds) for rule in figure.rules]
-    fixed += [free.rule_label(rule, line) for rule, line in zip(figure.rules, free.rules, strict=True) if rule.label]
+    ground = _Ground(pixel, measure, bounds, point)
+    ground.taken = [text.box for text in fixed] + [_rim(*rim) for rim in rims]
+    ground.segments = _segments(figure, pixel)
+    ground.rules = [_across(rule, figure, pixel, bounds) for rule in figure.rules]
+    fixed += [
+        ground.rule_label(rule, line) for rule, line in zip(figure.rules, ground.rules, strict=True) if rule.label
+    ]
     texts += fixed
-    texts += free.mark_labels([m for m in figure.marks if m.bold])
-    texts += free.line_labels([line for line in figure.lines if line.label])
-    return texts + free.mark_labels([m for m in figure.marks if m.label and not m.bold])
+    texts += ground.mark_labels([m for m in figure.marks if m.bold])
+    texts += ground.line_labels([line for line in figure.lines if line.label])
+    return texts + ground.mark_labels([m for m in figure.marks if m.label and not m.bold])
 
 
 def _bar_text(bar: Bar, pixel: Pixel, measure: Measure, gap: float) -> Text | None:
@@ -128,12 +130,12 @@ class _Ground:
         else:
             spots = [(right - width - gap, y + gap / 2), (left + gap, y + gap / 2), (left + gap, y - height - gap / 2)]
         boxes = [(x, y, x + width, y + height) for x, y in spots]
-        box = first_free(boxes, self.taken, self.segments + self.rules, self.bounds) or boxes[0]
+        box = next(free(boxes, self.taken, self.segments + self.rules, self.bounds), boxes[0])
         self.taken.append(box)
         return Text(rule.label, box, series=rule.series)
 
     def mark_labels(self, marks: list[Mark]) -> list[Text]:
-        """Beside their marks, or off with a leader; bold ones may lie on a rule, others that find no room go without."""
+        """Beside their marks, or off with a leader; bold ones may lie on a rule, others without room are left out."""
         anchors = [(*self.pixel(mark.x, mark.y), mark.size * self.point / 2) for mark in marks]
         sizes = [self.measure(mark.label, mark.bold) for mark in marks]
         gaps = tuple(gap * self.point for gap in (2, 12, 26, 42, 60))
@@ -145,8 +147,10 @@ class _Ground:
         for mark, (x, y, radius), box in zip(marks, anchors, boxes, strict=True):
             if box:
                 x0, y0, *_ = leader(box, (x, y))
-                far = math.hypot(x0 - x, y0 - y) > radius + 8 * self.point
-                texts.append(Text(mark.label, box, mark.bold, patch=mark.bold, leader=(x, y) if far else None))
+                away = math.hypot(x0 - x, y0 - y)
+                rim = (x + (x0 - x) * radius / away, y + (y0 - y) * radius / away) if away else (x, y)
+                far = away > radius + 8 * self.point
+                texts.append(Text(mark.label, box, mark.bold, patch=mark.bold, leader=rim if far else None))
                 self.taken.append(box)
         return texts
 
@@ -156,17 +160,18 @@ class _Ground:
         for line in lines:
             corners = [self.pixel(x, y) for x, y in zip(line.x, line.y, strict=True)]
             size = self.measure(line.label, False)
-            spots = (
-                box
-                for corner in _backwards(corners)
-                for box in beside(corner, size, 4 * self.point)
-                if not any(meet(leader(box, corner), segment) for segment in self.segments)
-            )
-            box = first_free(spots, self.taken, self.segments + self.rules, self.bounds)
+            spots = (spot for corner in _backwards(corners) for spot in self._unparted(corner, size))
+            box = next(free(spots, self.taken, self.segments + self.rules, self.bounds), None)
             if box:
                 texts.append(Text(line.label, box, series=line.series))
                 self.taken.append(box)
         return texts
+
+    def _unparted(self, point: tuple[float, float], size: tuple[float, float]) -> Iterator[Box]:
+        """Boxes beside a point of a line with no line between the two."""
+        for box in beside(point, size, 4 * self.point):
+            if not any(meet(leader(box, point), segment) for segment in self.segments):
+                yield box
 
 
 def _rim(x: float, y: float, radius: float) -> Box:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ..report import Report
 from ..units import format_quantity
@@ -61,13 +62,15 @@ def _every_row(report: Report) -> list[tuple[str, Items]]:
         items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _SERVING[:-1]}
         pool = report.get("serving.kv_capacity_tokens", 0.0) * report.get("serving.kv_bytes_per_token_per_gpu", 0.0)
         return [("each GPU", items | {"kv_free": max(0.0, pool - items["kv_cache"])})]
+    if not report.stages:
+        items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _ITEMS}
+        return [("fullest GPU", items)]
     stages = dict(report.stages)
     if "optimizer" not in stages:
-        stages["optimizer"] = sum(stages[item] for item in _OPTIMIZER if item in stages)
-    count = len(stages["weights"])
-    table = {item: stages[item] if item in stages else (0.0,) * count for item in _ITEMS}
-    names = [f"stage {i}" for i in range(count)] if count > 1 else ["each GPU"]
-    return [(name, {item: float(sizes[i]) for item, sizes in table.items()}) for i, name in enumerate(names)]
+        stages["optimizer"] = sum(stages[item] for item in _OPTIMIZER)
+    names = [f"stage {i}" for i in range(len(stages["weights"]))]
+    names = names if len(names) > 1 else ["each GPU"]
+    return [(name, {item: float(stages[item][i]) for item in _ITEMS}) for i, name in enumerate(names)]
 
 
 def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
@@ -77,7 +80,7 @@ def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
     last, runs = len(rows) - 1, _MOST_ROWS - 2
     edges = [1 + (last - 1) * k // runs for k in range(runs + 1)]
     result = [rows[0]]
-    for first, after in zip(edges, edges[1:], strict=False):
+    for first, after in pairwise(edges):
         fullest = max(rows[first:after], key=lambda row: sum(row[1].values()))
         name = f"stage {first}" if after == first + 1 else f"stages {first}–{after - 1}"
         result.append((name, fullest[1]))
@@ -92,12 +95,13 @@ def _stack(row: int, name: str, items: Items, limit: float) -> Iterator[Bar]:
         if not size:
             continue
         words, series = _WORDS.get(item, item), _SERIES.get(item, item)
-        hover = f"{name}, {words}: {format_quantity(size, 'bytes')}, {percent(size / total)}{of_total}"
+        text = gib(size)
+        hover = f"{name}, {words}: {text} GiB, {percent(size / total)}{of_total}"
         inside = min(max(0.0, limit - start), size) if limit < total else size
         if item == "kv_free":
-            yield Bar(words, series, row, start, size, pattern="pale", text=f"{gib(size)} free", hover=hover)
+            yield Bar(words, series, row, start, size, pattern="pale", text=f"{text} free", hover=hover)
         elif inside:
-            yield Bar(words, series, row, start, inside, text=gib(size), hover=hover)
+            yield Bar(words, series, row, start, inside, text=text, hover=hover)
         if inside < size:
             over = f"{hover}; {format_quantity(size - inside, 'bytes')} of it too much"
             yield Bar(words, series, row, start + inside, size - inside, pattern="hatched", hover=over)
@@ -111,7 +115,7 @@ def _total(row: int, items: Items) -> Label:
 
 def _kept(limit: float, usable: float, rows: int, spread: float) -> Bar:
     """The strip before the capacity that the items cannot have."""
-    hover = f"kept for context, communicators and slack: {format_quantity(usable - limit, 'bytes')}"
+    hover = f"not for the items of this ledger: {format_quantity(usable - limit, 'bytes')}"
     return Bar("kept", "baseline", (rows - 1) / 2, limit, usable - limit, rows + 0.2 + 2 * spread, "pale", hover=hover)
 
 
@@ -122,7 +126,7 @@ def _ghost(row: int, total: float) -> Bar:
 
 def _title(report: Report, rows: int) -> str:
     total, usable = report["memory.total_bytes"], report["memory.usable_bytes"]
-    where = f"stage {report.get('memory.peak_stage', 0):.0f}" if rows > 1 else "each GPU"
+    where = f"stage {report['memory.peak_stage']:.0f}" if rows > 1 else "each GPU"
     if not report["memory.fits"]:
         return f"Does not fit: {where} needs {gib(-report['memory.headroom_bytes'])} GiB more than there is"
     if report["memory.verdict"] == "tight":
@@ -132,14 +136,16 @@ def _title(report: Report, rows: int) -> str:
 
 
 def _subtitle(report: Report) -> str:
-    headroom = report["memory.headroom_bytes"]
+    """What is left, when the peak is, and what the strip before the capacity means."""
+    headroom, instant = report["memory.headroom_bytes"], report.get("memory.peak_instant")
     spare = f"{format_quantity(abs(headroom), 'bytes')} {'to spare' if headroom >= 0 else 'too much'}"
-    instant = report.get("memory.peak_instant")
-    return f"{spare}; peak: {instant}" if instant else spare
+    when = f"; peak during {instant}" if instant else ""
+    grey = "outside the engine's share" if report.scenario.kind == "serving" else "kept for driver and slack"
+    return f"{spare}{when}; grey: {grey}"
 
 
 def _usable_hover(report: Report) -> str:
-    return f"usable: {format_quantity(report['memory.usable_bytes'], 'bytes')}; {_subtitle(report)}"
+    return f"usable: {format_quantity(report['memory.usable_bytes'], 'bytes')}"
 
 
 def _key(rows: list[tuple[str, Items]]) -> tuple[tuple[str, str], ...]:

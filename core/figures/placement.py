@@ -11,7 +11,7 @@ Box = tuple[float, float, float, float]
 #: Places around a point, best first: how far to go from it sideways and upwards, in shares of the way out of it, and
 #: which part of the label (left 0 to right 1, low 0 to high 1) comes to stand there.
 _BESIDE = (
-    (1, 0, 0, 0.5), (0, 1, 0.5, 0), (0, -1, 0.5, 1), (-1, 0, 1, 0.5),
+    (1, 0, 0, 0.5), (0, -1, 0.5, 1), (0, 1, 0.5, 0), (-1, 0, 1, 0.5),
     (0.8, 0.8, 0, 0), (0.8, -0.8, 0, 1), (-0.8, 0.8, 1, 0), (-0.8, -0.8, 1, 1),
 )  # fmt: skip
 #: Further off, over and under the point also sideways by parts of the label.
@@ -34,21 +34,25 @@ def place(
     the two; at the first the label is nearer to its own point than to any other. All in pixels; y may grow up or down.
     """
     clear = gaps[0]
-    rims = [(x - r - clear, y - r - clear, x + r + clear, y + r + clear) for x, y, r in anchors]
-    labels: list[Box] = []
+    rims = [(x - r, y - r, x + r, y + r) for x, y, r in anchors]
+    wide = [(x - r - clear, y - r - clear, x + r + clear, y + r + clear) for x, y, r in anchors]
+    taken = list(boxes)
     result: list[Box | None] = []
     for own, ((x, y, radius), size) in enumerate(zip(anchors, sizes, strict=True)):
-        others = [*boxes, *labels, *rims[:own], *rims[own + 1 :]]
+        # a leader starts where marks overlap, so those it starts in do not count
+        between = [b for b in (*taken, *rims) if not (b[0] < x < b[2] and b[1] < y < b[3])]
+        around = [*taken, *wide[:own], *wide[own + 1 :]]
         box = None
         for gap in gaps if size[0] else ():
-            around = beside((x, y), size, radius + gap, far=gap > clear)
+            spots = free(beside((x, y), size, radius + gap, far=gap > clear), around, segments, bounds)
             if gap > clear:
-                around = (b for b in around if not any(crosses(leader(b, (x, y)), other) for other in others))
+                spots = (b for b in spots if not any(crosses(leader(b, (x, y)), other) for other in between))
             else:
-                around = (b for b in around if _nearest(b, anchors) == own)
-            box = first_free(around, others, segments, bounds)
+                spots = (b for b in spots if _nearest(b, anchors) == own)
+            box = next(spots, None)
             if box:
-                labels.append(box)
+                # words side by side would read as one
+                taken.append((box[0] - 2 * clear, box[1], box[2] + 2 * clear, box[3]))
                 break
         result.append(box)
     return result
@@ -78,17 +82,18 @@ def beside(point: tuple[float, float], size: tuple[float, float], away: float, f
         yield left, low, left + width, low + height
 
 
-def first_free(candidates: Iterable[Box], taken: Iterable[Box], segments: Iterable[Box], bounds: Box) -> Box | None:
-    """The first box that lies within bounds and touches nothing taken and no segment."""
+def free(candidates: Iterable[Box], taken: Iterable[Box], segments: Iterable[Box], bounds: Box) -> Iterator[Box]:
+    """The boxes that lie within bounds and touch nothing taken and no segment."""
     for box in candidates:
         left, low, right, high = box
         if left < bounds[0] or low < bounds[1] or right > bounds[2] or high > bounds[3]:
             continue
-        if not any(left < r and right > a and low < h and high > b for a, b, r, h in taken) and not any(
-            crosses(segment, box) for segment in segments
-        ):
-            return box
-    return None
+        for a, b, r, h in taken:
+            if left < r and right > a and low < h and high > b:
+                break
+        else:
+            if not any(crosses(segment, box) for segment in segments):
+                yield box
 
 
 def crosses(segment: Box, box: Box) -> bool:

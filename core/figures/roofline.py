@@ -12,8 +12,6 @@ from .ticks import Ticks, log_ticks
 from .words import percent
 
 _TERA = 1e12
-#: Names of the points that stand for all operators together.
-_WHOLE = ("whole step", "decode")
 _BOUNDS = ("compute", "memory", "communication", "launch")
 
 
@@ -27,7 +25,7 @@ def roofline(report: Report, baseline: Report | None = None) -> Figure:
     # the decades that are drawn are those in which something is
     low_x, high_x = (
         min([knee / 10, *(p.intensity * 0.7 for p in drawn)]),
-        max([knee * 12, *(p.intensity * 4 for p in drawn)]),
+        max([knee * 12, *(p.intensity * 6 for p in drawn)]),
     )
     low_y = min([peak / 30, *(p.achieved_flops * 0.6 for p in drawn)])
     # above the roof there is room for names
@@ -39,9 +37,7 @@ def roofline(report: Report, baseline: Report | None = None) -> Figure:
     if before:
         marks.append(_big_mark(before, "baseline", "hollow", ""))
     if whole:
-        marks.append(
-            _big_mark(whole, "plan", "ring", f"{whole.name}: {format_quantity(whole.achieved_flops, 'FLOP/s')}")
-        )
+        marks.append(_big_mark(whole, "plan", "ring", _whole_label(whole)))
         lines.append(_distance(whole))
     return Figure(
         "roofline",
@@ -56,14 +52,21 @@ def roofline(report: Report, baseline: Report | None = None) -> Figure:
         key=_key(shown, before),
         columns=("name", "phase", "FLOP", "bytes", "intensity [FLOP/B]", "attainable [FLOP/s]", "achieved [FLOP/s]",
                  "time [s]", "bound"),
-        rows=tuple(_row(p) for p in report.points),
+        rows=tuple(_row(p) for p in (report.points if whole in report.points else (*report.points, whole)) if p),
         scenario=report.scenario.name,
     )  # fmt: skip
 
 
 def whole_step(report: Report) -> Point | None:
-    """The point that stands for the whole step (serving: the decode iteration)."""
-    return next((p for p in report.points if p.name in _WHOLE), None)
+    """The whole training step, or all operators of the decode step together at the time of that step."""
+    if report.scenario.kind == "training":
+        return next((p for p in report.points if p.name == "whole step"), None)
+    parts = [p for p in report.points if p.phase == "decode"]
+    flops, size, time = sum(p.flops for p in parts), sum(p.bytes for p in parts), report.get("time.step_s")
+    if not (flops and size and time):
+        return None
+    roof = min(report["roofline.peak_flops"], flops / size * report["roofline.bandwidth"])
+    return Point("decode", "decode", flops, size, flops / size, roof, flops / time, time, "")
 
 
 def _title(report: Report, whole: Point | None, peak: float) -> str:
@@ -78,8 +81,8 @@ def _title(report: Report, whole: Point | None, peak: float) -> str:
 
 
 def _rate_ticks(low: float, high: float, peak: float) -> Ticks:
-    """Round rates, and the peak in place of those next to it."""
-    others = [tick for tick in log_ticks(low, high, _TERA) if not 0.6 < tick[0] / peak < 1.6]
+    """Round rates, and the peak in place of those from just below it on."""
+    others = [tick for tick in log_ticks(low, high, _TERA) if tick[0] < peak * 0.6]
     return (*others, (peak, digits(peak / _TERA)))
 
 
@@ -89,10 +92,11 @@ def _named(point: Point, larger: list[Point]) -> bool:
 
 
 def _mark(point: Point, report: Report, named: bool) -> Mark:
-    """A mark whose area grows with the share of the step's time."""
-    step = report.get("time.step_s")
-    size = 6 + 9 * min(1.0, point.seconds / step) ** 0.5 if step else 8.0
-    x, y, label = point.intensity, point.achieved_flops, point.name if named else ""
+    """A mark whose area grows with the share of the step's time; prefill is no part of a decode step."""
+    step, aside = report.get("time.step_s"), point.phase == "prefill"
+    size = 6 + 9 * min(1.0, point.seconds / step) ** 0.5 if step and not aside else 8.0
+    name = f"prefill {point.name}" if aside and "prefill" not in point.name else point.name
+    x, y, label = point.intensity, point.achieved_flops, name if named else ""
     return Mark(point.name, point.bound, x, y, "dot", size, label, hover=_hover(point))
 
 
@@ -102,19 +106,24 @@ def _big_mark(point: Point, series: str, shape: str, label: str) -> Mark:
     return Mark(point.name, series, x, y, shape, size, label, bool(label), _hover(point))
 
 
+def _whole_label(point: Point) -> str:
+    share = percent(point.achieved_flops / point.attainable_flops)
+    return f"{point.name}: {format_quantity(point.achieved_flops, 'FLOP/s')} ({share})"
+
+
 def _distance(point: Point) -> Line:
-    """From the step up to the roof, with the share of the roof that is reached."""
+    """From the step up to the roof."""
     share = percent(point.achieved_flops / point.attainable_flops)
     x, y = (point.intensity, point.intensity), (point.achieved_flops, point.attainable_flops)
-    hover = f"{point.name}: {share} of the roof at {point.intensity:.3g} FLOP/byte"
-    return Line("distance to the roof", "plan", x, y, width=1.2, label=share, hover=hover)
+    hover = f"{point.name}: {share} of the roof at {digits(point.intensity)} FLOP/byte"
+    return Line("distance to the roof", "plan", x, y, width=1.2, hover=hover)
 
 
 def _hover(point: Point) -> str:
     name = point.name if point.phase in ("", "step", point.name) else f"{point.name}, {point.phase}"
     share = percent(point.achieved_flops / point.attainable_flops)
     reached = (
-        f"{format_quantity(point.achieved_flops, 'FLOP/s')}, {share} of the roof at {point.intensity:.3g} FLOP/byte"
+        f"{format_quantity(point.achieved_flops, 'FLOP/s')}, {share} of the roof at {digits(point.intensity)} FLOP/byte"
     )
     time = format_quantity(point.seconds, "seconds")
     return f"{name}: {reached}; {time}{f', {point.bound} bound' if point.bound else ''}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..report import Report
@@ -33,9 +35,10 @@ def serving(report: Report, curve: Report, baseline: Report | None = None) -> Fi
     plan = _point(report)
     before = _point(baseline) if baseline else plan
     times, rates = [*tpot, plan[0], before[0]], [*rate, plan[1], before[1]]
-    left, right = min(times) / 1.4, max(max(times), min(target, max(times) * 3)) * 1.4
+    left, right = min(times) / 1.4, max(*times, min(target, max(times) * 3)) * 1.4
     low, high = min(rates) / 1.5, max(rates) * 1.7
-    marks = [*_steps(requests, tpot, rate, report), _plan_mark(report)]
+    lines = _lines(requests, tpot, rate, capacity)
+    marks = [*_full(lines, capacity), *_steps(requests, tpot, rate, report), _plan_mark(report)]
     if baseline:
         hover = f"baseline: {_words(baseline)}"
         marks.insert(0, Mark("baseline", "baseline", *before, "hollow", 11, hover=hover))
@@ -46,7 +49,7 @@ def serving(report: Report, curve: Report, baseline: Report | None = None) -> Fi
         "along the curve: requests decoded together",
         Axis("ms per output token", left, right, True, log_ticks(left, right, _MS), unit=_MS),
         Axis("output tokens/s per GPU", low, high, True, log_ticks(low, high)),
-        lines=tuple(_lines(requests, tpot, rate, capacity)),
+        lines=tuple(lines),
         marks=tuple(marks),
         rules=(rule,) if target <= right else (),
         columns=("requests", "time per token [s]", "output tokens/s per GPU", "tokens/s per request"),
@@ -56,9 +59,14 @@ def serving(report: Report, curve: Report, baseline: Report | None = None) -> Fi
 
 
 def _curve(curve: Report) -> tuple[Curve, Curve, Curve]:
+    """Requests, seconds a token and tokens/s of a GPU, up to where more requests change nothing."""
     requests = tuple(np.atleast_1d(curve.scenario.serving.concurrency).tolist())
-    rate = curve["serving.output_tokens_per_s"] / curve.scenario.cluster.gpus
-    return requests, along(curve["serving.tpot_s"], len(requests)), along(rate, len(requests))
+    tpot = along(curve["serving.tpot_s"], len(requests))
+    rate = along(curve["serving.output_tokens_per_s"] / curve.scenario.cluster.gpus, len(requests))
+    end = len(requests)
+    while end > 1 and math.isclose(tpot[end - 2], tpot[end - 1], rel_tol=1e-3):
+        end -= 1
+    return requests[:end], tpot[:end], rate[:end]
 
 
 def _point(report: Report) -> tuple[float, float]:
@@ -75,10 +83,17 @@ def _lines(requests: Curve, tpot: Curve, rate: Curve, capacity: float) -> list[L
         requests = (*requests[:cut], capacity, *requests[cut:])
     lines = []
     for x, y, fit in runs(tpot, rate, [b <= capacity for b in requests]):
-        label = f"{count(capacity)} fill the KV cache" if fit and capacity < requests[-1] else ""
         hover = "requests that the KV cache holds" if fit else "more requests than the KV cache holds"
-        lines.append(Line("curve", "prediction", x, y, "solid" if fit else "dashed", 2.2, label, hover))
+        lines.append(Line("curve", "prediction", x, y, "solid" if fit else "dashed", 2.2, hover=hover))
     return lines
+
+
+def _full(lines: list[Line], capacity: float) -> list[Mark]:
+    """A mark where the solid part of the curve ends and a dashed one goes on."""
+    if [line.style for line in lines] != ["solid", "dashed"]:
+        return []
+    x, y, label = lines[0].x[-1], lines[0].y[-1], f"{count(capacity)} fill the KV cache"
+    return [Mark("capacity", "capacity", x, y, "hollow", 8, label, hover=f"{label}: {_pair(x, y)}")]
 
 
 def _steps(requests: Curve, tpot: Curve, rate: Curve, report: Report) -> list[Mark]:

@@ -30,13 +30,17 @@ def linear_ticks(low: float, high: float, unit: float = 1.0, count: int = 5) -> 
 
 
 def log_ticks(low: float, high: float, unit: float = 1.0, most: int = 7) -> Ticks:
-    """Positions within [low, high] on a logarithmic axis: 1-2-5 or 1-3 where there is room for `most`, else decades."""
+    """Positions within [low, high] on a logarithmic axis: 1-2-5 or 1-3 where there are at most
+    `most` of them, else decades; linear ones on less than a doubling.
+    """
     first, last = math.floor(math.log10(low / unit)), math.ceil(math.log10(high / unit))
     for steps in ((1, 2, 5), (1, 3), (1,)):
         values = [m * 10.0**k for k in range(first, last + 1) for m in steps]
         values = [v for v in values if low * 0.9999 <= v * unit <= high * 1.0001]
         if len(values) <= most:
             break
+    if len(values) < 2:
+        return linear_ticks(low, high, unit, 4)
     every = math.ceil(len(values) / most)
     return tuple((v * unit, tick_text(v)) for v in values[::every])
 
@@ -46,15 +50,3 @@ def power_ticks(low: float, high: float, most: int = 8) -> Ticks:
     first, last = math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9)
     every = max(1, math.ceil((last - first + 1) / most))
     return tuple((2.0**k, tick_text(2.0**k)) for k in range(first, last + 1, every))
-
-
-def step_down(value: float) -> float:
-    """The largest 1, 2 or 5 times a power of ten that is at most `value`."""
-    power = 10.0 ** math.floor(math.log10(value) + 1e-12)
-    return power * max(m for m in (1, 2, 5) if m * power <= value * 1.0000001)
-
-
-def step_up(value: float) -> float:
-    """The smallest 1, 2 or 5 times a power of ten that is at least `value`."""
-    power = 10.0 ** math.floor(math.log10(value) + 1e-12)
-    return power * min(m for m in (1, 2, 5, 10) if m * power >= value * 0.9999999)

@@ -123,6 +123,9 @@ def _subtitle(report: Report, curve: Report) -> str:
 
 
 def _title(report: Report, enough: float | None, deadline: float) -> str:
-    gpus = plural(float(report.scenario.cluster.gpus), "GPU")
-    now = f"{digits(report['training.days'])} days on {gpus}"
-    return f"{now}; {digits(deadline, 2)} days would take about {_whole(report, enough)}" if enough else now
+    days, gpus = report["training.days"], plural(float(report.scenario.cluster.gpus), "GPU")
+    now = f"{digits(days)} days on {gpus}"
+    if not enough:
+        return now
+    needed, wanted = f"about {count(_whole(report, enough))}", f"{digits(deadline, 2)} days"
+    return f"{now}; {wanted} would take {needed}" if days > deadline else f"{now}; {needed} would do for {wanted}"

@@ -10,7 +10,7 @@ GIB = 2.0**30
 
 def gib(size: float) -> str:
     """A size in GiB without its unit, for values inside bars and pairs such as "56.4 of 79.2 GiB"."""
-    return digits(size / GIB, 3 if size >= 10 * GIB else 2)
+    return digits(size / GIB, 3 if size >= 9.95 * GIB else 2)
 
 
 def percent(share: float) -> str:

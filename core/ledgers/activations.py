@@ -56,7 +56,7 @@ def score_bytes(heads: Number, sequence: Number, dropout: Number) -> Number:
 
 @formula("FFN", "B/token", _TENSORS)
 def ffn_bytes(ffn_size: Number, saved: Number) -> Number:
-    """Feed-forward tensors of one rank: gate, up and product when gated; input and output of the activation when not."""
+    """Feed-forward tensors of one rank: gate, up and product when gated, else input and output of the activation."""
     return saved * ffn_size
 
 
@@ -104,10 +104,11 @@ def block_activations(
     kept = attention_bytes(heads, kv_heads, attention.head_dim, element)
     if attention.qk_norm:
         kept = kept_sum(kept, qk_norm_bytes(heads, kv_heads, attention.head_dim, element))
+    scores = 0.0
     if flash:
         scores = log_sum_exp_bytes(heads)
-    else:
-        scores = 0.0 if selective else score_bytes(heads, sequence, dropout)
+    elif not selective:
+        scores = score_bytes(heads, sequence, dropout)
     cheap = flash and selective  # with nothing quadratic to drop, the cheap pointwise tensors are recomputed
     saved = framework["gated_saved"] if ffn.gated else 4
     norms = norm_bytes(

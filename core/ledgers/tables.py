@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,23 +60,29 @@ def compute_table(report: Report) -> Table:
         Column("time", "seconds"),
         Column("bound"),
     )
-    rows = tuple((p.name, p.phase, p.flops, p.bytes, p.intensity, p.seconds, p.bound) for p in report.points)
+    rows = tuple(_compute_row(point) for point in report.points if not _is_whole(point))
     not_counted = report.not_counted.get("compute", ())
     title = "Compute: one GPU, one step"
-    return Table("compute", title, columns, rows, _compute_totals(report), _rules(report), not_counted)
+    return Table("compute", title, columns, rows, tuple(_compute_totals(report)), _rules(report), not_counted)
 
 
-def _compute_totals(report: Report) -> tuple[tuple[Any, ...], ...]:
-    """One total, in serving one for each phase: a prefill and a decode step are different steps."""
-    if report["kind"] == "training":
-        return (_compute_total("total", None, report.points),)
-    phases = dict.fromkeys(point.phase for point in report.points)
-    return tuple(_compute_total("total", phase, [p for p in report.points if p.phase == phase]) for phase in phases)
+def _compute_row(p: Point) -> tuple[Any, ...]:
+    return p.name, p.phase, p.flops, p.bytes, p.intensity, p.seconds, p.bound or None
 
 
-def _compute_total(words: str, phase: str | None, points: Sequence[Point]) -> tuple[Any, ...]:
-    flops, size, seconds = (sum(getattr(p, name) for p in points) for name in ("flops", "bytes", "seconds"))
-    return words, phase, flops, size, flops / size if size else None, seconds, None
+def _is_whole(point: Point) -> bool:
+    """Whether a point stands for all operators of its phase, with the time that traffic and waiting add."""
+    return point.name in ("whole step", point.phase)
+
+
+def _compute_totals(report: Report) -> Iterator[tuple[Any, ...]]:
+    """The sum of the operators of each phase, then the points that stand for whole phases."""
+    operators = [point for point in report.points if not _is_whole(point)]
+    for phase in dict.fromkeys(point.phase for point in operators):
+        parts = [point for point in operators if point.phase == phase]
+        flops, size, seconds = (sum(getattr(p, name) for p in parts) for name in ("flops", "bytes", "seconds"))
+        yield "all operators", phase, flops, size, flops / size if size else None, seconds, None
+    yield from (_compute_row(point) for point in report.points if _is_whole(point))
 
 
 def _rules(report: Report) -> tuple[str, ...]:
@@ -100,6 +106,9 @@ def _difference(value: float, reference: float) -> str:
     return f"{'+' if percent >= 0 else '−'}{abs(percent):.1f} %"
 
 
+_MIB = 2.0**20
+_MOST_STAGES = 16
+
 #: Items of the memory ledger in the order of a GPU's life, with their words.
 _ITEMS = {
     "weights": "weights",
@@ -117,32 +126,42 @@ _ITEMS = {
 
 def memory_table(report: Report) -> Table:
     """Bytes of the fullest GPU at its peak, item by item; GiB with GB beside it."""
+    usable, total = report["memory.usable_bytes"], report["memory.total_bytes"]
+    stages = _stages(report)
     columns = (
         Column("item"),
         Column("GiB", "bytes"),
         Column("GB", "decimal bytes"),
         Column("of usable", "ratio"),
+        *(Column(f"stage {stage}", "bytes") for stage in range(stages)),
     )
-    usable = report["memory.usable_bytes"]
 
-    def row(words: str, size: float) -> tuple[Any, ...]:
-        return words, size, size, size / usable if usable else None
+    def row(words: str, size: float, by_stage: Sequence[float] | None = None) -> tuple[Any, ...]:
+        others = (None,) * stages if by_stage is None else tuple(by_stage[:stages])
+        return words, size, size, size / usable if usable else None, *others
 
-    sizes = {words: report.get(f"memory.{item}_bytes", 0.0) for item, words in _ITEMS.items()}
-    rows = tuple(row(words, size) for words, size in sizes.items() if size)
+    sizes = {item: report.get(f"memory.{item}_bytes", 0.0) for item in _ITEMS}
+    held = {item for item in _ITEMS if sizes[item] or (stages and any(report.stages.get(item, ())))}
+    rows = tuple(row(words, sizes[item], report.stages.get(item)) for item, words in _ITEMS.items() if item in held)
     headroom = report["memory.headroom_bytes"]
-    totals = (
-        row("total", report["memory.total_bytes"]),
-        row("usable", usable),
-        row("to spare" if headroom >= 0 else "short", abs(headroom)),
-    )
-    return Table("memory", _memory_title(report), columns, rows, totals, (), report.not_counted.get("memory", ()))
+    totals = [row("total", total, report.stages.get("total"))]
+    if abs(besides := usable - total - headroom) > _MIB:
+        totals.append(row("needed besides", besides))
+    totals += [row("usable", usable), row("to spare" if headroom >= 0 else "short", abs(headroom))]
+    not_counted = report.not_counted.get("memory", ())
+    return Table("memory", _memory_title(report), columns, rows, tuple(totals), (), not_counted)
+
+
+def _stages(report: Report) -> int:
+    """How many pipeline stages get a column of their own: none where there is one, or more than a table can show."""
+    stages = len(report.stages.get("weights", ()))
+    return stages if 1 < stages <= _MOST_STAGES else 0
 
 
 def _memory_title(report: Report) -> str:
     if "memory.peak_stage" not in report:
         return "Memory: one GPU"
-    return f"Memory: stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+    return f"Memory: stage {report['memory.peak_stage']:.0f} holds the most, {report['memory.peak_instant']}"
 
 
 def communication_table(report: Report) -> Table:

@@ -12,7 +12,7 @@ from typing import Any
 from ..catalogue import table
 from ..model import parameters as count
 from ..model.layers import Model
-from ..numeric import Number, is_array, minimum, where
+from ..numeric import Number, is_array, where
 from ..scenario import Scenario
 from ..terms import formula
 from ..training.layout import Layout
@@ -118,6 +118,12 @@ def step_copy_bytes(width: Number, parameters: Number, shards: Number) -> Number
     return width * parameters / shards
 
 
+@formula("0", "B", "not alive at this instant, or not kept by this plan")
+def nothing_held() -> Number:
+    """Nothing of this item at the instant of the peak."""
+    return 0.0
+
+
 @formula("Σ", "B")
 def add_bytes(first: Number, second: Number) -> Number:
     """Sum of two items."""
@@ -158,12 +164,6 @@ def static_bytes(
 def needed_bytes(peak: Number, margin: Number, context: Number, communicator: Number, ranks: Number) -> Number:
     """Memory a run needs: the peak with a margin, the device context, and communicators of more than one rank."""
     return margin * peak + context + where(ranks > 1, communicator, 0.0)
-
-
-@formula("usable", "B", "0.989 of the printed capacity; 0.994 of the total of the vendor's tool")
-def usable_bytes(printed: Number, reported: Number) -> Number:
-    """Memory a framework sees of a device."""
-    return minimum(0.989 * printed, 0.994 * reported)
 
 
 @formula("headroom", "B")
@@ -263,9 +263,9 @@ class TrainingMemory:
         return {
             "weights": weights,
             "gradients": gradients,
-            "master_weights": state(widths.master, psi) if widths.master else 0.0,
+            "master_weights": state(widths.master, psi) if widths.master else nothing_held(),
             "momentum": state(widths.momentum, psi),
-            "variance": state(widths.variance, psi) if widths.variance else 0.0,
+            "variance": state(widths.variance, psi) if widths.variance else nothing_held(),
         }
 
     def _accumulates(self) -> bool:
@@ -291,7 +291,7 @@ class TrainingMemory:
             framework["final_norm"],
             model.hidden,
         )
-        root = blocks = 0.0
+        root = blocks = nothing_held()
         if scenario.parallelism.zero == 3:
             root = gathered_root_bytes(
                 widths.gathered, first, last, self.embedding_share, 0.0 if model.spec.tied else self.embedding_share
@@ -300,7 +300,7 @@ class TrainingMemory:
                 root, gathered_block_bytes(widths.gathered, self.block_share, last, self.embedding_share, 2.0)
             )
         buffers = self._buffers()
-        copy = 0.0
+        copy = nothing_held()
         if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):
             copy = step_copy_bytes(
                 framework["step_copy"], self.parameters(stage), layout.shards if scenario.parallelism.zero else 1.0
@@ -312,8 +312,15 @@ class TrainingMemory:
             static
             | {"gradients": grown, "activations": held, "logits": logits, "gathered": root, "workspace": buffers},
             static
-            | {"gradients": grown, "activations": backward, "logits": 0.0, "gathered": blocks, "workspace": buffers},
-            static | {"activations": 0.0, "logits": 0.0, "gathered": 0.0, "workspace": copy},
+            | {
+                "gradients": grown,
+                "activations": backward,
+                "logits": nothing_held(),
+                "gathered": blocks,
+                "workspace": buffers,
+            },
+            static
+            | {"activations": nothing_held(), "logits": nothing_held(), "gathered": nothing_held(), "workspace": copy},
         )
         return _largest(instants)
 

@@ -92,7 +92,8 @@ def rates(scenario: Scenario) -> Rates:
     )
     if reference and device.peak.bf16 is not None:
         published = replace(published, e_gemm=at_power(published.e_gemm, device.power, device.peak.bf16, *reference))
-    return replace(published, **dict(scenario.assumptions)) if scenario.assumptions else published
+    stated = {name: value for name, value in scenario.assumptions if hasattr(published, name)}
+    return replace(published, **stated) if stated else published
 
 
 def peak_flops(accelerator: Accelerator, precision: str) -> Number:

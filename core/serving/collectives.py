@@ -17,46 +17,53 @@ from .settings import Settings
 @formula("W", "B/s", "nccl-tests: 0.78 of NVLink, reduction in the switch from 4 ranks on; PCIe without a link for all")
 def link_rate(
     inside: Number,
+    nodes: Number,
     domain: Number,
-    bandwidth: Number,
+    link: Number,
     pcie: Number,
     e_nv: Number,
     nvls: Number,
     engine: Number,
     e_pcie: Number,
 ) -> Number:
-    """Bandwidth of an all-reduce inside a node."""
+    """Bandwidth of an all-reduce inside a node; the engine's own kernels work in one node only."""
     return where(
-        both(inside <= domain, bandwidth > pcie),
-        bandwidth * e_nv * engine * where(inside >= 4, nvls, 1.0),
+        both(inside <= domain, link > pcie),
+        link * e_nv * where(both(inside >= 4, nodes == 1), nvls, 1.0),
         pcie * e_pcie,
-    )
+    ) * where(nodes == 1, engine, 1.0)
 
 
 @formula("α", "s", "all-reduce kernels of the engine; FasterTransformer and TensorRT-LLM rows")
 def latency(
-    ranks: Number,
     inside: Number,
     nodes: Number,
     domain: Number,
-    bandwidth: Number,
+    link: Number,
     pcie: Number,
     alpha_0: Number,
     alpha_1: Number,
     pcie_latency: Number,
     node_latency: Number,
 ) -> Number:
-    """Latency of an all-reduce: a base, more for each further rank, more again across nodes."""
+    """Latency of an all-reduce: a base, more for each further rank of a node, more again across nodes."""
     return (
-        where(both(inside <= domain, bandwidth > pcie), alpha_0, pcie_latency)
-        + alpha_1 * (ranks - 1)
+        where(both(inside <= domain, link > pcie), alpha_0, pcie_latency)
+        + alpha_1 * (inside - 1)
         + where(nodes > 1, node_latency, 0.0)
     )
 
 
 @formula("t_AR", "s", "α–β model: Thakur 2005; second level over the network cards of all local ranks")
 def allreduce_seconds(
-    sent: Number, buffer: Number, ranks: Number, inside: Number, nodes: Number, rate: Number, network: Number, alpha: Number
+    sent: Number,
+    buffer: Number,
+    ranks: Number,
+    inside: Number,
+    nodes: Number,
+    rate: Number,
+    network: Number,
+    alpha: Number,
 ) -> Number:
     """Time of an all-reduce of `buffer` bytes; nothing for a group of one."""
     return where(
@@ -72,13 +79,13 @@ def reached(bandwidth: Number, fraction: Number) -> Number:
     return bandwidth * fraction
 
 
-@formula("2·M·h", "B")
+@formula("S", "B")
 def hidden_bytes(rows: Number, hidden: Number) -> Number:
     """Bytes of the residual stream of some rows in 16 bits."""
     return 2 * rows * hidden
 
 
-@formula("R·V/t", "B")
+@formula("S", "B")
 def gathered_bytes(rows: Number, vocabulary: Number, ranks: Number) -> Number:
     """Half of the 16-bit logits of one rank: an all-reduce of it sends as much as the gather."""
     return rows * vocabulary / ranks
@@ -114,17 +121,15 @@ class TensorGroup:
         pcie = cluster.accelerator.pcie
         inside = ranks_inside(ranks, cluster.gpus_per_node, 1)
         nodes = domains_spanned(ranks, inside)
+        at = (inside, nodes, link.domain, link.bandwidth, pcie)
         return TensorGroup(
             ranks,
             inside,
             nodes,
-            link_rate(inside, link.domain, link.bandwidth, pcie, device.e_nv, device.nvls, engine.link, device.e_pcie),
+            link_rate(*at, device.e_nv, device.nvls, engine.link, device.e_pcie),
             reached(cluster.network.bandwidth, device.e_nic),
-            latency(
-                ranks, inside, nodes, link.domain, link.bandwidth, pcie,
-                engine.alpha_0, engine.alpha_1, device.pcie_latency, device.node_latency,
-            ),
-        )  # fmt: skip
+            latency(*at, engine.alpha_0, engine.alpha_1, device.pcie_latency, device.node_latency),
+        )
 
     def sent(self, buffer: Number) -> Number:
         """Bytes one rank sends in an all-reduce of a buffer."""

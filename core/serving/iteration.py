@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..machine.rates import peak_flops
+from ..ledgers.serving_memory import element_width
+from ..ledgers.serving_weights import serving_vocabulary
 from ..model.layers import Matrix, Model
-from ..model.parameters import padded_vocabulary
 from ..numeric import Number, is_array, maximum
 from ..scenario import Scenario
 from ..terms import formula
@@ -24,12 +24,10 @@ from .collectives import TensorGroup, gathered_bytes, hidden_bytes, hop_seconds,
 from .rates import Format, Rates, rates_of
 from .settings import Settings, row_grid, tiles
 
-#: The vocabulary is padded to a multiple of this before it is split over ranks.
-VOCABULARY_MULTIPLE = 64
 HEAD_KERNELS = 4
 
 
-@formula("V/t", "rows")
+@formula("V_t", "rows")
 def vocabulary_share(vocabulary: Number, tensor_parallel: Number) -> Number:
     """Rows of the output head on one rank."""
     return vocabulary / tensor_parallel
@@ -41,19 +39,13 @@ def heads_a_group(heads: Number, kv_heads: Number) -> Number:
     return heads / kv_heads
 
 
-@formula("w_kv", "B", leaves_out="scales of fp8 caches")
-def element_width(element: Number, head: Number, head_dim: Number) -> Number:
-    """Bytes of one cached element with its share of the scales of a head."""
-    return element + head / head_dim
-
-
-@formula("L·n_AR", "times")
+@formula("n_AR", "times")
 def allreduces(layers: Number, each: Number) -> Number:
     """All-reduces of a pass: two a layer, one where attention and feed-forward part stand side by side."""
     return layers * each
 
 
-@formula("(L·n_k + 4)·t_k", "s")
+@formula("t_launch", "s")
 def launch_seconds(layers: Number, kernels: Number, head_kernels: Number, launch: Number) -> Number:
     """Fixed cost of the kernels of a pass."""
     return (layers * kernels + head_kernels) * launch
@@ -65,10 +57,10 @@ def device_seconds(kernels: Number, launches: Number, allreduces: Number, gather
     return kernels + launches + allreduces + gather + hops
 
 
-@formula("t_host + t_seq·R", "s")
-def host_seconds(fixed: Number, sequence: Number, rows: Number, grace: Number) -> Number:
+@formula("t_host", "s")
+def host_seconds(fixed: Number, each: Number, rows: Number, grace: Number) -> Number:
     """Time the host takes to schedule an iteration, sample and answer."""
-    return fixed + sequence * grace * rows
+    return fixed + each * grace * rows
 
 
 @formula("t_iter", "s")
@@ -77,13 +69,13 @@ def one_after_the_other(device: Number, host: Number) -> Number:
     return device + host
 
 
-@formula("max(t_gpu, t_host)", "s")
+@formula("t_iter", "s")
 def side_by_side(device: Number, host: Number) -> Number:
     """Time of an iteration whose host works ahead."""
     return maximum(device, host)
 
 
-@formula("max(t, L·t_eager)", "s", "iterations with a prompt are not captured in a graph: the host launches each kernel")
+@formula("t_iter", "s", "an iteration with a prompt is not captured in a graph: the host launches each kernel")
 def eager_seconds(seconds: Number, layers: Number, eager: Number, grace: Number) -> Number:
     """Time of an iteration with a prompt, at least what the host needs to launch it."""
     return maximum(seconds, layers * eager * grace)
@@ -155,7 +147,7 @@ class Pass:
         self.heads, self.kv_heads = attention.local_heads(tensor), attention.local_kv_heads(tensor)
         self.head_dim, self.query_group = attention.head_dim, heads_a_group(attention.heads, attention.kv_heads)
         self.kv_width = element_width(settings.kv.bytes, settings.kv.head_bytes, attention.head_dim)
-        self.vocabulary = padded_vocabulary(model.spec.vocabulary, VOCABULARY_MULTIPLE, 1)
+        self.vocabulary = serving_vocabulary(model, tensor)
         self.output_head = Matrix("head", model.hidden, vocabulary_share(self.vocabulary, tensor))
         self.weights = {
             matrix.name: kernels.weight_bytes(matrix.inputs, matrix.outputs, self.rates.blocks.bits)
@@ -186,7 +178,9 @@ class Pass:
 
     def _iteration(self, rows: Number, answered: Number, attention: tuple[Operator, ...], eager: bool) -> Iteration:
         engine, hidden = self.settings.engine, self.model.hidden
-        matrices = [self._matrix(matrix, self.rates.blocks, self.weights[matrix.name], rows) for matrix in self.projections]
+        matrices = [
+            self._matrix(matrix, self.rates.blocks, self.weights[matrix.name], rows) for matrix in self.projections
+        ]
         operators = tuple(self._in_all_layers(each) for each in (*matrices, *attention, self._pointwise(rows)))
         head = self._matrix(self.output_head, self.rates.head, self.head_weights, answered)
         operators = (*operators, head, self._sampling(answered))

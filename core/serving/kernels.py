@@ -49,13 +49,13 @@ def matrix_math_seconds(rows: Number, tiled: Number, narrow: Number) -> Number:
     return where(rows <= 4, 0.0, minimum(tiled, narrow))
 
 
-@formula("K·N·w", "B", _COUNTED)
+@formula("W", "B", _COUNTED)
 def weight_bytes(inner: Number, columns: Number, bits: Number) -> Number:
     """Bytes of the weights of a matrix."""
     return inner * columns * bits / 8
 
 
-@formula("M·(K·w_a + 2·N)", "B", _COUNTED)
+@formula("A", "B", _COUNTED)
 def operand_bytes(rows: Number, inner: Number, columns: Number, activation_bytes: Number) -> Number:
     """Bytes of the input and the 16-bit output of a matrix product."""
     return rows * (inner * activation_bytes + 2 * columns)
@@ -67,19 +67,19 @@ def matrix_memory_seconds(weights: Number, operands: Number, streaming: Number, 
     return (weights / streaming + operands) / memory_rate
 
 
-@formula("(t_math³ + t_mem³)^⅓", "s", "mid-batch decode of TensorRT-LLM rows: a maximum with a soft knee")
+@formula("t", "s", "mid-batch decode of TensorRT-LLM rows: a maximum with a soft knee")
 def soft_maximum(math_seconds: Number, memory_seconds: Number) -> Number:
     """Time of a kernel whose mathematics and bytes overlap."""
     return (math_seconds**3 + memory_seconds**3) ** (1 / 3)
 
 
-@formula("t(M)", "s", "engines pad batches to sizes their kernels are tuned for")
+@formula("t_M", "s", "engines pad batches to sizes their kernels are tuned for")
 def between_sizes(rows: Number, below: Number, above: Number, at_below: Number, at_above: Number) -> Number:
     """Time between two tuned batch sizes, on a line; proportional to the rows beyond the largest size."""
     return (at_below + (at_above - at_below) * ratio(rows - below, above - below)) * maximum(1, rows / above)
 
 
-@formula("M + B", "rows")
+@formula("M", "rows")
 def batch_rows(decoding: Number, prompts: Number, tokens: Number) -> Number:
     """Rows of an iteration: one for each decoding sequence and one for each prompt token in it."""
     return decoding + prompts * tokens
@@ -103,13 +103,13 @@ def logit_bytes(rows: Number, vocabulary: Number) -> Number:
     return 12 * rows * vocabulary
 
 
-@formula("bytes/β", "s")
+@formula("t_mem", "s")
 def streaming_seconds(moved: Number, memory_rate: Number) -> Number:
     """Time of kernels that only move bytes."""
     return moved / memory_rate
 
 
-@formula("2·M·K·N", "FLOP")
+@formula("F", "FLOP")
 def matrix_flops(rows: Number, columns: Number, inner: Number) -> Number:
     """FLOPs of a matrix product."""
     return 2 * rows * columns * inner
@@ -124,16 +124,14 @@ def cache_bytes(sequences: Number, context: Number, kv_heads: Number, head_dim: 
     return sequences * context * 2 * kv_heads * head_dim * width
 
 
-@formula("4·a·d·B·(c+1)", "FLOP")
+@formula("F_core", "FLOP")
 def decode_flops(sequences: Number, context: Number, heads: Number, head_dim: Number) -> Number:
     """FLOPs of decode attention in one block: each new token attends its context and itself."""
     return 4 * heads * head_dim * sequences * (context + 1)
 
 
 @formula("t_vec", "s", "multi-head kernel of TensorRT-LLM to v0.10: Mistral, Llama-3-8B and Falcon rows")
-def vector_seconds(
-    flops: Number, group: Number, vector_rate: Number, tensor_groups: tuple[int, ...]
-) -> Number:
+def vector_seconds(flops: Number, group: Number, vector_rate: Number, tensor_groups: tuple[int, ...]) -> Number:
     """Time of decode attention on vector units; 0 for groups of query heads that have a matrix-unit kernel."""
     return ratio(smallest(where(group == each, 0.0, 1.0) for each in (0, *tensor_groups)) * flops, vector_rate)
 
@@ -150,7 +148,7 @@ def chunk_pairs(tokens: Number, cached: Number) -> Number:
     return tokens * cached + tokens * (tokens + 1) / 2
 
 
-@formula("4·a·d·P", "FLOP")
+@formula("F_core", "FLOP")
 def prefill_flops(prompts: Number, pairs: Number, heads: Number, head_dim: Number) -> Number:
     """FLOPs of prefill attention in one block."""
     return 4 * heads * head_dim * prompts * pairs

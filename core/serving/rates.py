@@ -111,9 +111,7 @@ def has_units(accelerator: Accelerator, weights: WeightFormat) -> bool:
     return not weights.expanded and getattr(accelerator.peak, weights.peak) is not None
 
 
-def _format(
-    accelerator: Accelerator, settings: Settings, weights: WeightFormat, bits: Number, power: Number
-) -> Format:
+def _format(accelerator: Accelerator, settings: Settings, weights: WeightFormat, bits: Number, power: Number) -> Format:
     """Products on the units of the format, or on 16-bit units after expanding the weights."""
     engine, device = settings.engine, settings.device
     if weights.bits >= 16:

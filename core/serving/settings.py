@@ -130,10 +130,11 @@ class Settings:
 @cache
 def engine_row(name: str) -> Engine:
     """An engine by id, with the columns of the row it is like."""
-    row = dict(table("engines")[name])
+    row: dict[str, Any] = dict(table("engines")[name])
     while "like" in row:
         row = table("engines")[row.pop("like")] | row
-    return Engine(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+    lists: dict[str, Any] = {key: tuple(row[key]) for key in ("large_except", "tensor_groups")}
+    return Engine(**row | lists)
 
 
 @cache
@@ -176,20 +177,19 @@ def row_grid() -> tuple[float, ...]:
 def settings_of(scenario: Scenario) -> Settings:
     """The constants of a scenario, its own assumptions in place of the published ones."""
     serving, accelerator = scenario.serving, scenario.cluster.accelerator
-    rows = (
-        engine_row(str(serving.engine)),
-        device_row(str(accelerator.id), str(accelerator.generation)),
-        weight_format_row(str(serving.weight_format)),
-        kv_format_row(str(serving.kv_format)),
-    )
+    engine = engine_row(str(serving.engine))
+    device = device_row(str(accelerator.id), str(accelerator.generation))
+    weights, kv = weight_format_row(str(serving.weight_format)), kv_format_row(str(serving.kv_format))
     if scenario.assumptions:
-        rows = tuple(_assumed(row, dict(scenario.assumptions)) for row in rows)
+        engine, device = _assumed(engine, scenario), _assumed(device, scenario)
+        weights, kv = _assumed(weights, scenario), _assumed(kv, scenario)
     if is_recording():
-        names = ("engine", "serving rates", "weight format", "cache format")
-        rows = tuple(with_origins(row, name) for row, name in zip(rows, names, strict=True))
-    return Settings(*rows)
+        engine, device = with_origins(engine, "engine"), with_origins(device, "serving rates")
+        weights, kv = with_origins(weights, "weight format"), with_origins(kv, "cache format")
+    return Settings(engine, device, weights, kv)
 
 
-def _assumed(row: Any, assumptions: dict[str, Any]) -> Any:
+def _assumed(row: Any, scenario: Scenario) -> Any:
+    """A row with the scenario's assumptions in the columns of their names."""
     own = {column.name for column in fields(row)}
-    return replace(row, **{name: value for name, value in assumptions.items() if name in own})
+    return replace(row, **{name: value for name, value in scenario.assumptions if name in own})

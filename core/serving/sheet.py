@@ -1,6 +1,197 @@
-"""Placeholder until the serving sheet lands."""
+"""All results of a serving plan: ledgers, decode step, steady state, bound, and their keys. Composition only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ledgers import compute, serving_memory
+from ..model.layers import Model
+from ..numeric import Number, is_array
 from ..report import Sheet
+from ..roofline import knee
+from ..scenario import Scenario
+from ..training import days
+from ..training.bottleneck import binding, longest, second_longest
+from ..training.overlap import total
+from . import bounds, kernels, points
+from .cost import cost_values
+from .findings import serving_findings
+from .iteration import Pass
+from .loop import Steady
+from .measured import measured_values
+from .plan import Plan, plan_of
+from .traffic import traffic
+
+NOT_COUNTED = {
+    "compute": ("biases, norms, activations, softmax and rotary embedding (counted in bytes)", "embedding lookup"),
+    "memory": (
+        "graphs captured after the cache is sized",
+        "blocks the allocator caches",
+        "rotary tables and other buffers",
+    ),
+    "communication": ("tokens and logits between device and host", "collectives of a group of one"),
+    "time": ("bursts and queueing of random arrivals", "preemption", "tokeniser beyond the interface's fixed time"),
+}
 
 
-def evaluate_serving(scenario, model):  # noqa: ANN001
-    return Sheet()
+def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
+    """The sheet of a serving scenario (numbers or arrays)."""
+    plan = plan_of(scenario, model)
+    sheet = Sheet(not_counted=NOT_COUNTED)
+    values = sheet.values
+    values |= _whiteboard(plan) | _compute(plan) | _memory(plan)
+    sheet.communication = traffic(scenario, plan.passes, plan.steady.decode)
+    values |= _time(plan, values)
+    values |= _serving(plan, values["time.bound_s"])
+    if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
+        values |= cost_values(scenario, plan.steady, plan.memory.replicas)
+    values |= measured_values(plan, values)
+    if not is_array(*values.values()):
+        sheet.points = points.points(plan)
+        sheet.findings = serving_findings(plan, values)
+    return sheet
+
+
+def _whiteboard(plan: Plan) -> dict[str, Any]:
+    scenario, number = plan.scenario, plan.settings.weights
+    parallel, accelerator = scenario.parallelism, scenario.cluster.accelerator
+    stated = scenario.whiteboard.parameters
+    label = plan.model.parameters if stated is None else stated
+    step = bounds.whiteboard_step(label, number.nominal_bits, parallel.tp, accelerator.memory_bandwidth)
+    work = bounds.whiteboard_compute(label, plan.memory.sequences, parallel.tp, plan.passes.rates.blocks.peak)
+    return {
+        "whiteboard.parameters": label,
+        "whiteboard.static_bytes": bounds.whiteboard_weights(label, number.nominal_bits, parallel.tp, parallel.pp),
+        "whiteboard.step_floor_s": step,
+        "whiteboard.compute_s": work,
+        "whiteboard.tokens_per_s": bounds.whiteboard_rate(scenario.serving.concurrency, step, work),
+    }
+
+
+def _compute(plan: Plan) -> dict[str, Any]:
+    """FLOPs of a decoded token at the mean context, and of one decode step of all GPUs."""
+    model, block = plan.model, plan.model.block
+    attention = block.attention
+    linear = compute.layers_flops(model.layers, compute.linear_flops(block.matrix_parameters()))
+    each = kernels.decode_flops(1.0, plan.steady.context, attention.heads, attention.head_dim)
+    core = compute.layers_flops(model.layers, each)
+    head = compute.head_flops(model.hidden, model.spec.vocabulary)
+    padded = compute.head_flops(model.hidden, plan.passes.vocabulary)
+    forward = compute.forward_flops(linear, core, head)
+    tokens = bounds.step_tokens(plan.memory.replicas, plan.steady.running)
+    return {
+        "compute.forward_flops_per_token": forward,
+        "compute.linear_flops_per_token": linear,
+        "compute.attention_flops_per_token": core,
+        "compute.head_flops_per_token": head,
+        "compute.rule_flops_per_token": compute.rule_flops(2.0, model.parameters),
+        "compute.tokens_per_step": tokens,
+        "compute.model_flops_per_step": compute.step_flops(forward, tokens),
+        "compute.hardware_flops_per_step": compute.step_flops(compute.forward_flops(linear, core, padded), tokens),
+    }
+
+
+def _memory(plan: Plan) -> dict[str, Any]:
+    memory = plan.memory
+    return {
+        "memory.weights_bytes": memory.weights,
+        "memory.kv_cache_bytes": memory.kv_cache,
+        "memory.activations_bytes": memory.activations,
+        "memory.workspace_bytes": memory.workspace,
+        "memory.total_bytes": memory.total,
+        "memory.kv_budget_bytes": memory.kv_budget,
+        "memory.usable_bytes": memory.usable,
+        "memory.headroom_bytes": memory.headroom,
+        "memory.fits": serving_memory.fits(memory.headroom),
+        "memory.verdict": serving_memory.verdict(memory.total, memory.headroom, serving_memory.TIGHT),
+    }
+
+
+def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
+    """The decode step: bound, prediction with its band, utilisation, and what binds it."""
+    scenario, steady, device = plan.scenario, plan.steady, plan.settings.device
+    cluster, accelerator, decode = scenario.cluster, scenario.cluster.accelerator, steady.decode
+    peak, step = plan.passes.rates.blocks.peak, steady.step
+    flops, tokens = values["compute.model_flops_per_step"], values["compute.tokens_per_step"]
+    moved = bounds.step_bytes(plan.memory.pass_weights, decode.operator("attention core").bytes)
+    exposed = bounds.communication_part(decode.allreduces, decode.gather, decode.hops)
+    sent = total([decode.allreduce_bytes, decode.gather_bytes, decode.hop_bytes])
+    bound = days.bound_seconds(
+        days.compute_floor(flops, cluster.gpus, peak),
+        days.memory_floor(moved, accelerator.memory_bandwidth),
+        days.link_floor(total([decode.allreduce_bytes, decode.gather_bytes]), _link_peak(scenario, plan.passes)),
+        days.link_floor(decode.hop_bytes, accelerator.pcie),
+    )
+    rate = days.throughput(tokens, step)
+    rule = compute.step_flops(values["compute.rule_flops_per_token"], tokens)
+    return {
+        "communication.bytes_per_gpu": sent,
+        "communication.exposed_seconds": exposed,
+        "roofline.peak_flops": peak,
+        "roofline.bandwidth": accelerator.memory_bandwidth,
+        "roofline.knee": knee(peak, accelerator.memory_bandwidth),
+        "time.bytes_per_step": moved,
+        "time.bound_s": bound,
+        "time.step_s": step,
+        "time.low_s": bounds.band_end(step, device.band_low),
+        "time.high_s": bounds.band_end(step, device.band_high),
+        "time.bubble_s": steady.idle,
+        "time.exposed_communication_s": exposed,
+        "time.mfu": days.utilisation(flops, cluster.gpus, peak, step),
+        "time.hfu": days.utilisation(values["compute.hardware_flops_per_step"], cluster.gpus, peak, step),
+        "time.mfu_rule": days.utilisation(rule, cluster.gpus, peak, step),
+        "time.mbu": bounds.bandwidth_utilisation(moved, accelerator.memory_bandwidth, step),
+        "time.tokens_per_s": rate,
+        "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
+        **_shares(steady, exposed),
+    }
+
+
+def _link_peak(scenario: Scenario, passes: Pass) -> Number:
+    cluster, group = scenario.cluster, passes.group
+    link, pcie = cluster.accelerator.link, cluster.accelerator.pcie
+    return bounds.link_peak(group.inside, group.nodes, link.domain, link.bandwidth, pcie, cluster.network.bandwidth)
+
+
+def _shares(steady: Steady, exposed: Number) -> dict[str, Any]:
+    """The five shares of the decode step, which sum to it, and the word for the largest."""
+    decode = steady.decode
+    kinds = [(each.math, each.memory, each.seconds) for each in decode.operators]
+    math = total([bounds.compute_part(*each) for each in kinds])
+    moved = total([bounds.memory_part(*each) for each in kinds])
+    launch = bounds.launch_part(decode.launches, decode.seconds, decode.device)
+    shares = (math, moved, exposed, launch)
+    five = (*shares, steady.idle)
+    return {
+        "time.compute_s": math,
+        "time.memory_s": moved,
+        "time.launch_s": launch,
+        "time.bottleneck": binding(longest(*five), second_longest(*five), *shares),
+    }
+
+
+def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
+    memory, steady, accelerator = plan.memory, plan.steady, plan.scenario.cluster.accelerator
+    flops = points.flops(steady.prefill)
+    peak, bandwidth = plan.passes.rates.blocks.peak, accelerator.memory_bandwidth
+    values = {
+        "serving.ttft_s": steady.ttft,
+        "serving.ttft_bound_s": bounds.prompt_floor(flops, steady.prompt.chunks, peak, memory.pass_weights, bandwidth),
+        "serving.running": serving_memory.all_sequences(steady.running, memory.replicas),
+        "serving.replicas": memory.replicas,
+        "serving.place_wait_s": steady.place_wait,
+        "serving.requests_per_s": steady.requests,
+        "serving.kv_bytes_per_token": memory.kv_per_token,
+        "serving.kv_bytes_per_sequence": memory.kv_per_sequence,
+        "serving.kv_bytes_per_token_per_gpu": memory.kv_per_token_per_gpu,
+        "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.pool, memory.replicas),
+        "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
+    }
+    output = plan.scenario.serving.output_tokens
+    if is_array(output) or output > 0:
+        values |= {
+            "serving.tpot_s": steady.tpot,
+            "serving.tpot_bound_s": bound,
+            "serving.output_tokens_per_s": steady.output,
+        }
+    return values

@@ -17,6 +17,7 @@ from .layout import Layout
 from .overlap import (
     add_seconds,
     elements,
+    exchanged_kv_heads,
     exposed_behind,
     exposed_in_chunks,
     exposed_ring,
@@ -258,6 +259,12 @@ class BlockTimer:
             replace(backward, tensor=back, tensor_traffic=traffic_back),
         )
 
+    def _exchange(self, heads: Number) -> Number:
+        """Seconds of an all-to-all that turns a chunk of the sequence of some heads into whole sequences of fewer."""
+        layout = self.layout
+        local = pointwise_bytes(2.0, elements(layout.tokens, heads, self.block.attention.head_dim))
+        return collective("all-to-all", local, layout.context_group, layout.fabric).seconds
+
     def _with_context_traffic(self, forward: Pass, backward: Pass) -> tuple[Pass, Pass]:
         layout, rates = self.layout, self.machine.rates
         if not is_array(layout.context) and layout.context == 1:
@@ -269,11 +276,9 @@ class BlockTimer:
         )
         buffer = pointwise_bytes(2.0, elements(layout.micro_batch, layout.sequence, keys))
         if scheme == "ulysses":
-            local = pointwise_bytes(
-                2.0, elements(layout.tokens, attention.local_heads(layout.tensor), attention.head_dim)
-            )
-            one = collective("all-to-all", local, layout.context_group, layout.fabric).seconds
-            cost = times(4.0, one)
+            heads = attention.local_heads(layout.tensor)
+            exchanged = exchanged_kv_heads(attention.local_kv_heads(layout.tensor), layout.context)
+            cost = times(2.0, add_seconds(self._exchange(heads), self._exchange(exchanged)))
             return replace(forward, context=cost, context_traffic=cost), replace(
                 backward, context=cost, context_traffic=cost
             )

@@ -116,7 +116,7 @@ def data_parallel_time(
     bucket: Number,
     kappa: Number,
 ) -> DataParallelTime:
-    """Flows of the data parallel group; `ends`: embedding and head of a rank, `widths`: bytes of gradient and weight."""
+    """Flows of the data parallel group; `ends`: embedding and head, `widths`: bytes of gradient and weight."""
     if scenario.parallelism.zero == 3:
         return _sharded(scenario, layout, pipe, block_share, ends, widths, kappa)
     gradient_width, weight_width = widths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numeric import Number, ceil, largest, maximum
+from ..numeric import Number, ceil, largest, maximum, where
 from ..terms import formula
 
 
@@ -47,10 +47,58 @@ def whiteboard_days(parameters: Number, tokens: Number, gpus: Number, peak: Numb
     return 6 * parameters * tokens / (gpus * peak * mfu) / 86400
 
 
-@formula("bytes·N", "B", "16 bytes a parameter with 16-bit gradients, 18 with 32-bit ones")
-def whiteboard_static(parameters: Number, bytes_per_parameter: Number, shards: Number) -> Number:
-    """The hand calculation of weights, gradients and AdamW state, over the tensor and pipeline shards."""
-    return parameters * bytes_per_parameter / shards
+@formula(
+    "16·N", "B", "weights, gradients and AdamW state: 16 bytes a parameter with 16-bit gradients, 18 with 32-bit ones"
+)
+def whiteboard_replica(parameters: Number, gradient_bytes: Number) -> Number:
+    """The hand calculation of what one replica holds between steps."""
+    return parameters * (2 + gradient_bytes + 12)
+
+
+@formula("static", "B", "Rajbhandari 2020, arXiv 1910.02054, section 5")
+def whiteboard_static(
+    parameters: Number, tensor: Number, pipeline: Number, gradient_bytes: Number, shards: Number, zero: Number
+) -> Number:
+    """The hand calculation of what one GPU holds between steps, over the shards of the plan."""
+    return (
+        parameters
+        / (tensor * pipeline)
+        * (
+            2 / where(zero >= 3, shards, 1)
+            + gradient_bytes / where(zero >= 2, shards, 1)
+            + 12 / where(zero >= 1, shards, 1)
+        )
+    )
+
+
+@formula("tok/s", "tokens/s", "Kaplan 2020, arXiv 2001.08361")
+def whiteboard_throughput(flops_per_token: Number, gpus: Number, peak: Number, mfu: Number) -> Number:
+    """Tokens a second at a stated MFU."""
+    return gpus * peak * mfu / flops_per_token
+
+
+@formula("30/days", "share")
+def whiteboard_progress(days: Number) -> Number:
+    """Share of the training that the hand calculation finishes in a month of 30 days."""
+    return 30 / days
+
+
+@formula("days/deadline", "ratio")
+def over_deadline(days: Number, deadline: Number) -> Number:
+    """Days of the training over the days there are."""
+    return days * 86400 / deadline
+
+
+@formula("n", "GPUs", leaves_out="what the MFU loses at a larger scale")
+def gpus_for_deadline(gpus: Number, over: Number) -> Number:
+    """GPUs with which the hand calculation meets the deadline."""
+    return ceil(gpus * over)
+
+
+@formula("MBU", "share", "bytes that must move over what the bandwidth could move in the time")
+def bandwidth_utilisation(moved: Number, bandwidth: Number, seconds: Number) -> Number:
+    """Share of the memory bandwidth that the unavoidable bytes of a step amount to."""
+    return moved / (bandwidth * seconds)
 
 
 @formula("F/(n·Π)", "s", "data-sheet peak")
@@ -121,25 +169,3 @@ def step_of_throughput(tokens: Number, tokens_per_s: Number) -> Number:
 def seconds_of_days(days: Number) -> Number:
     """Days in seconds."""
     return 86400 * days
-
-
-@formula("t·p", "ranks")
-def whiteboard_shards(tensor: Number, pipeline: Number) -> Number:
-    """Ranks over which a replica is split."""
-    return tensor * pipeline
-
-
-@formula("W*", "tokens", "gradients hide behind backward when tokens a rank ≥ w_g·Π·η/(2·W)·(D−1)/D; derived")
-def hiding_point_gradients(width: Number, rate: Number, bandwidth: Number, ranks: Number) -> Number:
-    """Tokens of a rank in a step above which the gradient reduction hides behind the backward pass."""
-    return width * rate / (2 * bandwidth) * (ranks - 1) / ranks
-
-
-@formula("W*", "tokens", "forward w_w·Π·η/(2·W); backward (w_w + w_g)·Π·η/(k·W), k = 4, 6 with full recompute; derived")
-def hiding_point_sharded(
-    weight_width: Number, gradient_width: Number, rate: Number, bandwidth: Number, backward_products: Number
-) -> Number:
-    """Tokens of a rank in a micro-batch above which ZeRO-3 traffic hides, forward and backward."""
-    return maximum(
-        weight_width * rate / (2 * bandwidth), (weight_width + gradient_width) * rate / (backward_products * bandwidth)
-    )

@@ -88,7 +88,7 @@ def _stages(scenario: Scenario) -> Stages:
     parallel = scenario.parallelism
     if isinstance(parallel.stage_balance, str):
         return EvenStages(scenario.model.layers, parallel.pp, parallel.vpp)
-    return ListedStages(tuple(parallel.stage_balance))
+    return ListedStages(tuple(parallel.stage_balance), parallel.pp)
 
 
 def _async_transfer(scenario: Scenario) -> Number:

@@ -119,8 +119,8 @@ def operator_points(
     points.append(_attention_point(scenario, model, layout, step, blocks, again, peak))
     seconds = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
     streamed = bytes_of_seconds(seconds, machine.memory_rate)
-    residual = products_flops(layout.tokens, model.hidden, 1.0, 4.0, blocks)
-    points.append(point("norms and activation", "step", residual, streamed, seconds, peak, bandwidth, "memory"))
+    vector = pointwise_flops(streamed)
+    points.append(point("norms and activation", "step", vector, streamed, seconds, peak, bandwidth, "memory"))
     matrices = sum_of(points[:-2])
     optimizer = bytes_of_seconds(step.optimizer, machine.memory_rate)
     points.append(
@@ -130,6 +130,12 @@ def operator_points(
     flops = flops_per_gpu(model_flops, scenario.cluster.gpus)
     points.append(point("whole step", "step", flops, whole, step.seconds, peak, bandwidth, ""))
     return points
+
+
+@formula("F_pw", "FLOP", "a norm's two FLOPs for each 16-bit element read and written")
+def pointwise_flops(moved: Number) -> Number:
+    """Vector operations of pointwise kernels, from the bytes they move: half a FLOP a byte."""
+    return 0.5 * moved
 
 
 @formula("F_opt", "FLOP", "about 12 operations for each 32-bit state of 28 bytes")

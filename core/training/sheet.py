@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ledgers import compute
 from ..ledgers import training_memory as held
-from ..machine.collectives import group_bandwidth
+from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
 from ..model.layers import Model
@@ -19,6 +19,7 @@ from ..scenario import Scenario
 from ..terms import formula, is_recording
 from . import days, operators
 from .bottleneck import bottleneck
+from .hiding import hiding_points
 from .layout import Layout, layout_of, step_tokens
 from .step import StepTime, balanced, step_time, time_parts
 from .traffic import Row, traffic
@@ -84,11 +85,16 @@ def instant_word(instant: Number, words: tuple[str, ...]) -> Any:
     return words[int(instant)]
 
 
+@formula("i", "stage", "the largest peak over the stages")
+def fullest_stage(stage: Number) -> Number:
+    """Index of the stage that holds the most."""
+    return stage
+
+
 def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.TrainingMemory, constants: Rates) -> None:
     peak = held.peak_memory(memory)
     device = scenario.cluster.accelerator
-    reported = device.memory_reported if device.memory_reported is not None else device.memory
-    usable = held.usable_bytes(device.memory, reported)
+    usable = usable_memory(device)
     need = held.needed_bytes(
         peak.total, constants.peak_margin, constants.context_bytes, constants.communicator_bytes, scenario.cluster.gpus
     )
@@ -103,7 +109,7 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         "memory.headroom_bytes": held.headroom_bytes(usable, need),
         "memory.fits": held.fits(need, usable),
         "memory.verdict": held.verdict(need, usable, constants.tight),
-        "memory.peak_stage": peak.stage,
+        "memory.peak_stage": fullest_stage(peak.stage),
         "memory.peak_instant": _words(peak.instant, held.INSTANTS),
         "memory.parameters_per_gpu": memory.parameters(peak.stage),
     }
@@ -180,18 +186,20 @@ def _bound(
     memory: held.TrainingMemory,
     flops: Number,
     peak: Number,
-) -> Number:
+) -> tuple[Number, Number]:
+    """The physical floor of a step, and the bytes that one GPU cannot avoid moving."""
     cluster, widths = scenario.cluster, memory.widths
     psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
     owned = days.owned_mean(psi, layout.shards) if scenario.parallelism.zero else psi
     optimizer = held.optimizer_bytes(widths.master, widths.momentum, widths.variance)
     moved = days.unavoidable_bytes(psi, widths.weights, widths.gradients, optimizer, owned)
-    return days.bound_seconds(
+    floor = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, cluster.accelerator.memory_bandwidth),
         days.link_floor(sheet.values["communication.scale_up_bytes_per_gpu"], cluster.accelerator.link.bandwidth),
         days.link_floor(sheet.values["communication.scale_out_bytes_per_gpu"], cluster.network.bandwidth),
     )
+    return floor, moved
 
 
 def _time(
@@ -208,7 +216,7 @@ def _time(
     peak = peak_flops(cluster.accelerator, training.precision)
     tokens = values["compute.tokens_per_step"]
     rate = days.throughput(tokens, step.seconds)
-    bound = _bound(sheet, scenario, model, layout, memory, flops, peak)
+    bound, moved = _bound(sheet, scenario, model, layout, memory, flops, peak)
     rule = compute.step_flops(compute.rule_flops(6, model.parameters), tokens)
     full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
     low, high = days.band_end(step.seconds, constants.band_low), days.band_end(step.seconds, constants.band_high)
@@ -227,27 +235,14 @@ def _time(
         "time.hfu": days.utilisation(values["compute.hardware_flops_per_step"], cluster.gpus, peak, step.seconds),
         "time.mfu_rule": days.utilisation(rule, cluster.gpus, peak, step.seconds),
         "time.mfu_full_mask": days.utilisation(full, cluster.gpus, peak, step.seconds),
+        "time.mbu": days.bandwidth_utilisation(moved, cluster.accelerator.memory_bandwidth, step.seconds),
+        "time.unavoidable_bytes": moved,
         "time.tokens_per_s": rate,
         "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
     }
     if not is_array(step.seconds):
         values["time.bottleneck"] = bottleneck(scenario, layout, step, values)
-    values["hiding.gradients_tokens_per_gpu"] = days.hiding_point_gradients(
-        step.machine.gradient_bytes, step.machine.rate, data_bandwidth(layout), layout.data_group.ranks
-    )
-    values["hiding.zero3_tokens_per_micro_batch"] = days.hiding_point_sharded(
-        memory.widths.gathered,
-        step.machine.gradient_bytes,
-        step.machine.rate,
-        data_bandwidth(layout),
-        6 if training.recompute == "full" else 4,
-    )
-
-
-def data_bandwidth(layout: Layout) -> Number:
-    """Bandwidth of the data parallel group."""
-    group, fabric = layout.data_group, layout.fabric
-    return group_bandwidth(group.inside, group.nodes, fabric.link_rate, fabric.network_rate)
+    values |= hiding_points(scenario, model, layout, step.machine, memory.widths.gathered)
 
 
 def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, step: StepTime, flops: Number) -> None:

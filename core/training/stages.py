@@ -150,17 +150,19 @@ class EvenStages:
 
 @dataclass(frozen=True)
 class ListedStages:
-    """The number of layers of each stage as a person states it."""
+    """The number of layers of each chunk as a person states it; stage i holds chunks i, p + i, 2p + i and so on."""
 
     layers: tuple[int, ...]
+    pipeline: Number
 
     def layers_on(self, stage: Number) -> Number:
-        if is_array(stage):
-            return np.asarray(self.layers, dtype=float)[stage.astype(int)]
-        return listed_layers(float(self.layers[int(stage)]))
+        if is_array(stage, self.pipeline):
+            chunks = enumerate(self.layers)
+            return sum(where(stage_of_chunk(chunk, self.pipeline) == stage, count, 0.0) for chunk, count in chunks)
+        return listed_layers(float(sum(self.layers[int(stage) :: int(self.pipeline)])))
 
     def distinct(self) -> list[Number]:
-        return [float(stage) for stage in range(len(self.layers))]
+        return [float(stage) for stage in range(int(np.max(self.pipeline)))]
 
 
 @dataclass(frozen=True)

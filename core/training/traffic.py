@@ -9,7 +9,7 @@ from ..report import Traffic
 from ..scenario import Scenario
 from ..terms import formula
 from .layout import Layout
-from .overlap import elements, pointwise_bytes
+from .overlap import elements, exchanged_kv_heads, heads_width, pointwise_bytes, times
 from .pipeline import boundary_bytes, in_one_domain, only_in_pipeline
 from .step import StepTime
 
@@ -39,9 +39,9 @@ def forward_passes(recomputed: Number) -> Number:
 
 
 @formula("Σ", "s")
-def both_passes(forward: Number, backward: Number) -> Number:
-    """Forward and backward together."""
-    return forward + backward
+def both_passes(forward: Number, passes: Number, backward: Number) -> Number:
+    """Forward, as often as it is computed, and backward together."""
+    return forward * passes + backward
 
 
 @formula("2·v·m", "times", "Narayanan 2021, arXiv 2104.04473, section 4.1")
@@ -204,28 +204,37 @@ def ends_per_step(micro_batches: Number, pipeline: Number) -> Number:
 def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> Row:
     block, attention = step.pipeline.block, model.block.attention
     count = block_passes(layout.layers, layout.pipeline, layout.micro_batches, 1.0)
-    scheme = layout.context_scheme
-    kv_heads = attention.local_kv_heads(layout.tensor)
+    again = forward_passes(1.0 if scenario.training.recompute == "full" else 0.0)
+    scheme, group = layout.context_scheme, layout.context_group
+    heads, kv_heads = attention.local_heads(layout.tensor), attention.local_kv_heads(layout.tensor)
     if scheme == "ulysses":
-        width, passes = elements(attention.local_heads(layout.tensor), attention.head_dim, 1.0), 8.0
-        buffer, kind = pointwise_bytes(2.0, elements(layout.tokens, width, 1.0)), "all-to-all"
+        width = times(2.0, heads_width(heads, exchanged_kv_heads(kv_heads, layout.context), attention.head_dim))
+        buffer, kind, back = pointwise_bytes(2.0, elements(layout.tokens, width, 1.0)), "all-to-all", 1.0
     else:
-        width, passes = elements(kv_heads, attention.head_dim, 2.0), 3.0
-        buffer, kind = pointwise_bytes(2.0, elements(layout.micro_batch, layout.sequence, width)), "all-gather"
-    one = collective(kind, buffer, layout.context_group, layout.fabric)
+        width = heads_width(kv_heads, kv_heads, attention.head_dim)
+        buffer = pointwise_bytes(2.0, elements(layout.micro_batch, layout.sequence, width))
+        kind, back = "all-gather", 2.0
+    sent = collective(kind, buffer, group, layout.fabric).sent
+    ahead, behind = block.forward, block.backward
     return _row(
         "context parallel keys and values",
         "activations",
         "ring of send, receive" if scheme == "ring" else kind,
         "context parallel",
         layout.context,
-        layout.context_group.crosses,
+        group.crosses,
         count,
-        repeated_bytes(repeated_bytes(count, passes), one.sent),
-        repeated_seconds(count, both_passes(block.forward.context_traffic, block.backward.context_traffic)),
+        repeated_bytes(count, sent_in_passes(sent, again, back)),
+        repeated_seconds(count, both_passes(ahead.context_traffic, again, behind.context_traffic)),
         "attention of the previous chunk" if scheme == "ring" else "",
-        repeated_seconds(count, both_passes(block.forward.context, block.backward.context)),
+        repeated_seconds(count, both_passes(ahead.context, again, behind.context)),
     )
+
+
+@formula("S·(n_fwd + n_bwd)", "B", "keys and values again backward, and their gradients: Liu 2023, arXiv 2310.01889")
+def sent_in_passes(sent: Number, forward: Number, backward: Number) -> Number:
+    """Bytes of all passes over one block; backward counts in forward passes."""
+    return sent * (forward + backward)
 
 
 def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:

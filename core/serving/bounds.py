@@ -1,0 +1,92 @@
+"""What no software can beat, and the hand calculation: bytes over bandwidth, FLOPs over peak."""
+
+from __future__ import annotations
+
+from ..numeric import Number, both, maximum, where
+from ..terms import formula
+
+_DECODE = "decoding reads the weights once and the cache once a step: Pope 2022, arXiv 2211.05102"
+
+
+@formula("R", "B", _DECODE, "activations; the input embedding counts whole")
+def step_bytes(weights: Number, cache: Number) -> Number:
+    """Bytes that one device cannot avoid reading in a decode step: weights once and cache once."""
+    return weights + cache
+
+
+@formula("T", "tokens")
+def step_tokens(replicas: Number, running: Number) -> Number:
+    """Tokens of one decode step of all engines."""
+    return replicas * running
+
+
+@formula("MBU", "share", "bytes that must move over bandwidth · time")
+def bandwidth_utilisation(moved: Number, bandwidth: Number, seconds: Number) -> Number:
+    """Share of the memory bandwidth that the unavoidable bytes of a step amount to."""
+    return moved / (bandwidth * seconds)
+
+
+@formula("W", "B/s", "data-sheet rate, one way")
+def link_peak(inside: Number, nodes: Number, domain: Number, link: Number, pcie: Number, network: Number) -> Number:
+    """Peak of the slowest link of a group: network across nodes, PCIe where the scale-up link does not join all."""
+    return where(nodes > 1, network, where(both(inside <= domain, link > pcie), link, pcie))
+
+
+@formula("F/Π", "s", "data-sheet peak")
+def prompt_floor(flops: Number, chunks: Number, peak: Number, weights: Number, bandwidth: Number) -> Number:
+    """Least time of a prompt: its FLOPs at the peak, or the weights once at full bandwidth."""
+    return maximum(flops * chunks / peak, weights / bandwidth)
+
+
+@formula("(b/8)·N/(t·β)", "s", "rule of thumb: every weight is read once a step", "cache and activations")
+def whiteboard_step(parameters: Number, bits: Number, tensor_parallel: Number, bandwidth: Number) -> Number:
+    """The hand calculation of a decode step: the label's parameters at the format's bytes over the bandwidth."""
+    return parameters * bits / 8 / (tensor_parallel * bandwidth)
+
+
+@formula("2·N·B/(t·Π)", "s", "rule of thumb: 2N FLOPs a token")
+def whiteboard_compute(parameters: Number, sequences: Number, tensor_parallel: Number, peak: Number) -> Number:
+    """The hand calculation of the mathematics of a decode step."""
+    return 2 * parameters * sequences / (tensor_parallel * peak)
+
+
+@formula("B/max(R/β, F/Π)", "tokens/s")
+def whiteboard_rate(sequences: Number, memory: Number, compute: Number) -> Number:
+    """The hand calculation of throughput."""
+    return sequences / maximum(memory, compute)
+
+
+@formula("(b/8)·N/(t·p)", "B")
+def whiteboard_weights(parameters: Number, bits: Number, tensor_parallel: Number, pipeline_parallel: Number) -> Number:
+    """The hand calculation of the weights of one device."""
+    return parameters * bits / 8 / (tensor_parallel * pipeline_parallel)
+
+
+@formula("band", "s", "published serving rows with known settings lie mostly within it")
+def band_end(seconds: Number, factor: Number) -> Number:
+    """One end of the prediction's band."""
+    return seconds * factor
+
+
+@formula("c", "s")
+def compute_part(math: Number, memory: Number, seconds: Number) -> Number:
+    """Time of a kernel that its mathematics binds; 0 where its bytes do."""
+    return where(math >= memory, seconds, 0.0)
+
+
+@formula("m", "s")
+def memory_part(math: Number, memory: Number, seconds: Number) -> Number:
+    """Time of a kernel that its bytes bind; 0 where its mathematics does."""
+    return where(math >= memory, 0.0, seconds)
+
+
+@formula("l", "s")
+def launch_part(launches: Number, seconds: Number, device: Number) -> Number:
+    """Launches, and what the host adds to the time of the device."""
+    return launches + seconds - device
+
+
+@formula("x", "s")
+def communication_part(allreduces: Number, gather: Number, hops: Number) -> Number:
+    """Communication of an iteration; nothing hides it."""
+    return allreduces + gather + hops

@@ -1,0 +1,228 @@
+"""Rules that look at a serving plan and say what a person should know, each with an edit that would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..ledgers.serving_memory import serving_memory
+from ..legality import violations
+from ..model.layers import build
+from ..report import Edit, Finding
+from ..scenario import Scenario
+from ..units import format_quantity
+from .plan import Plan
+from .rates import has_units
+from .settings import settings_of
+
+#: Formats to try where weights are too large, most accurate first.
+SMALLER = ("fp8", "int8-g128", "int4-g128")
+#: Slips of a typed time: an exponent, minutes for seconds, milliseconds for seconds.
+SLIPS = (10, 60, 1000)
+
+
+def serving_findings(plan: Plan, values: dict[str, Any]) -> list[Finding]:
+    """All findings of a single plan."""
+    return [finding for rule in RULES for finding in rule(plan, values)]
+
+
+def _bytes(value: float) -> str:
+    return format_quantity(value, "bytes")
+
+
+def _count(value: float) -> str:
+    return format_quantity(value, "count")
+
+
+def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """The plan needs more memory than the engine may use, or nearly all of it."""
+    if values["memory.verdict"] == "fits":
+        return
+    serving, budget = plan.scenario.serving, values["memory.kv_budget_bytes"]
+    edits = tuple(_memory_edits(plan.scenario, values))
+    if values["memory.fits"]:
+        message = (
+            f"Tight: {_bytes(values['memory.headroom_bytes'])} of the cache's {_bytes(budget)} are to spare "
+            f"with {_count(serving.concurrency)} sequences at full length."
+        )
+        yield Finding("memory-tight", "warning", message, "serving.concurrency", edits)
+    elif budget <= 0:
+        message = f"Does not fit: weights and engine need {_bytes(-budget)} more than there is, before any cache."
+        yield Finding("does-not-fit", "error", message, "serving.weight_format", edits)
+    else:
+        message = (
+            f"Does not fit: {_count(serving.concurrency)} sequences of {_count(serving.max_context)} tokens need "
+            f"{_bytes(values['memory.kv_cache_bytes'])} of cache, there are {_bytes(budget)}: "
+            f"room for {_count(values['serving.max_concurrency'])}."
+        )
+        yield Finding("does-not-fit", "error", message, "serving.concurrency", edits)
+
+
+def _memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
+    """Changes after which the plan fits, cheapest first; each has been tried."""
+    for edit in _memory_candidates(scenario, values):
+        changed = scenario
+        for path, value in edit.changes:
+            changed = changed.with_(path, value)
+        if not violations(changed):
+            found = serving_memory(changed, build(changed.model), settings_of(changed))
+            if found.headroom >= max(0.0, values["memory.headroom_bytes"]):
+                yield edit
+
+
+def _memory_candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
+    serving, parallel, gpus = scenario.serving, scenario.parallelism, scenario.cluster.gpus
+    most = int(values["serving.max_concurrency"])
+    if 0 < most < serving.concurrency:
+        yield Edit(f"Concurrency {most}", (("serving.concurrency", most),))
+    if serving.kv_format == "bf16":
+        yield Edit("Cache in fp8", (("serving.kv_format", "fp8"),))
+    bits = settings_of(scenario).weights.bits
+    for name in SMALLER:
+        number = settings_of(scenario.with_("serving.weight_format", name)).weights
+        if number.bits < bits and (number.expanded or has_units(scenario.cluster.accelerator, number)):
+            yield Edit(f"Weights in {name}", (("serving.weight_format", name),))
+    wider = int(2 * parallel.tp)
+    if wider * parallel.pp <= gpus:
+        yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
+    elif wider <= scenario.cluster.gpus_per_node:
+        changes = (("parallelism.tp", wider), ("cluster.gpus", int(2 * gpus)))
+        yield Edit(f"TP {wider} on {int(2 * gpus)} GPUs", changes)
+
+
+def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """Time to first token or time per token is over its target."""
+    serving = plan.scenario.serving
+    half = int(serving.concurrency) // 2
+    fewer = (Edit(f"Concurrency {half}", (("serving.concurrency", half),)),) if half else ()
+    tpot, ttft = values.get("serving.tpot_s"), values["serving.ttft_s"]
+    if tpot is not None and tpot > serving.tpot_target:
+        message = f"A token takes {_over(tpot, serving.tpot_target)}."
+        if values["serving.tpot_bound_s"] > serving.tpot_target:
+            message += " The physical bound alone is over it: smaller weights or more GPUs would help."
+        yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", fewer)
+    if ttft > serving.ttft_target:
+        message = f"The first token takes {_over(ttft, serving.ttft_target)}."
+        waits = values["serving.place_wait_s"]
+        if waits > ttft / 2:
+            message += f" {format_quantity(waits, 'seconds')} of it are spent waiting for a place in the batch."
+        yield Finding("ttft-target-missed", "warning", message, "serving.ttft_target", fewer if waits else ())
+
+
+def _over(seconds: float, target: float) -> str:
+    return f"{format_quantity(seconds, 'seconds')}, over its target of {format_quantity(target, 'seconds')}"
+
+
+def saturated(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """Requests come faster than the plan answers them."""
+    rate = plan.scenario.serving.request_rate
+    answered = values["serving.requests_per_s"]
+    if rate > answered:
+        message = (
+            f"Saturated: {format_quantity(rate, '1/s')} requests come and {format_quantity(answered, '1/s')} are "
+            "answered; the queue grows without end."
+        )
+        edits = (Edit(f"{answered:.3g} requests/s", (("serving.request_rate", float(f"{answered:.2g}")),)),)
+        yield Finding("saturated", "error", message, "serving.request_rate", edits)
+
+
+def longer_than_context(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+    """Prompt and output do not fit into the longest sequence, or that not into the model's."""
+    serving, longest = plan.scenario.serving, plan.model.spec.max_context
+    whole = int(serving.prompt_tokens + serving.output_tokens)
+    if whole > serving.max_context:
+        message = f"Prompt and output are {_count(whole)} tokens, more than the {_count(serving.max_context)} planned."
+        edit = Edit(f"Max context {whole}", (("serving.max_context", whole),))
+        yield Finding("longer-than-context", "warning", message, "serving.max_context", (edit,))
+    if 0 < longest < serving.max_context:
+        message = f"The model was made for {_count(longest)} tokens; {_count(serving.max_context)} are planned."
+        edit = Edit(f"Max context {int(longest)}", (("serving.max_context", int(longest)),))
+        yield Finding("longer-than-model", "warning", message, "serving.max_context", (edit,))
+
+
+def group_leaves_node(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+    """Two all-reduces a layer cross the network, or PCIe where a bridge joins fewer cards than the group has."""
+    cluster, parallel = plan.scenario.cluster, plan.scenario.parallelism
+    node, link = cluster.gpus_per_node, cluster.accelerator.link
+    tp = int(parallel.tp)
+    if tp > node:
+        message = f"Tensor parallel {tp} leaves the node of {int(node)}: every layer waits for the network twice."
+        inside = max(d for d in range(1, int(node) + 1) if tp % d == 0)
+        changes = (("parallelism.tp", inside), ("parallelism.pp", int(parallel.pp * tp // inside)))
+        edits = (Edit(f"TP {inside}, PP {changes[1][1]}", changes),)
+        yield Finding("tp-leaves-node", "warning", message, "parallelism.tp", edits)
+    elif tp > link.domain and link.bandwidth > cluster.accelerator.pcie:
+        message = f"{link.name} joins {int(link.domain)} GPUs; tensor parallel {tp} goes over PCIe."
+        yield Finding("tp-over-pcie", "warning", message, "parallelism.tp")
+
+
+def replicated_kv_heads(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+    """More tensor parallel ranks than key and value heads."""
+    tp, heads = plan.scenario.parallelism.tp, plan.model.block.attention.kv_heads
+    if tp > heads:
+        message = (
+            f"{int(heads)} KV heads on {int(tp)} tensor parallel ranks: "
+            f"each token's cache is kept {int(tp / heads)} times."
+        )
+        yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp")
+
+
+def foreign_format(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+    """The device has no matrix units for the weight format."""
+    number, accelerator = plan.settings.weights, plan.scenario.cluster.accelerator
+    if not number.expanded and number.bits < 16 and not has_units(accelerator, number):
+        message = (
+            f"{accelerator.name} has no {number.peak} units: "
+            f"{plan.scenario.serving.weight_format} saves memory and bandwidth, products run in 16 bits."
+        )
+        yield Finding("format-not-native", "hint", message, "serving.weight_format")
+
+
+def padded_vocabulary(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+    """Embedding and head are padded by more than a hundredth."""
+    own, padded = plan.model.spec.vocabulary, plan.passes.vocabulary
+    if padded > 1.01 * own:
+        message = f"The vocabulary of {_count(own)} is padded to {_count(padded)} to split it over the ranks."
+        yield Finding("vocabulary-padded", "hint", message, "model.vocabulary")
+
+
+def uncalibrated(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+    """A device without published serving rows."""
+    if not plan.settings.device.calibrated:
+        message = f"No published serving rates of {plan.scenario.cluster.accelerator.name}: results are uncalibrated."
+        yield Finding("uncalibrated", "hint", message, "cluster.accelerator")
+
+
+def impossible_measurement(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """A measured time below the physical bound is a slip in the number that was typed."""
+    over, measured = values.get("measured.over_bound"), plan.scenario.measured
+    if over is None or over >= 1:
+        return
+    path, typed = next(
+        (f"measured.{name}", value)
+        for name in ("tpot", "tokens_per_s", "ttft")
+        if (value := getattr(measured, name)) is not None
+    )
+    rate = path == "measured.tokens_per_s"
+    factor = next((slip for slip in SLIPS if 1 <= over * slip < 100), None)
+    possible = format_quantity(typed * over, "tokens/s") if rate else format_quantity(typed / over, "seconds")
+    message = f"Not possible: {'at most' if rate else 'it takes at least'} {possible}, {1 / over:.3g} times the bound."
+    edits = ()
+    if factor:
+        meant = typed / factor if rate else typed * factor
+        edits = (Edit(f"{meant:.3g}", ((path, meant),)),)
+    yield Finding("measured-below-bound", "error", message, path, edits)
+
+
+RULES = (
+    memory,
+    missed_targets,
+    saturated,
+    longer_than_context,
+    group_leaves_node,
+    replicated_kv_heads,
+    foreign_format,
+    padded_vocabulary,
+    uncalibrated,
+    impossible_measurement,
+)

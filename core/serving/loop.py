@@ -1,0 +1,126 @@
+"""Finds the steady state of the engines of a scenario: composition of the formulas of `steady`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ledgers.serving_memory import ServingMemory
+from ..numeric import Number, is_array
+from ..scenario import Scenario
+from . import kernels, steady
+from .iteration import Iteration, Pass
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt in iterations: their number, and the tokens, pairs and keys of each."""
+
+    chunks: Number
+    tokens: Number
+    pairs: Number
+    keys: Number
+
+    @staticmethod
+    def of(tokens: Number, batched_tokens: Number, decoding: Number) -> Prompt:
+        """How a prompt is cut where some sequences decode beside it."""
+        chunks = steady.chunk_count(tokens, steady.chunk_budget(batched_tokens, decoding))
+        pairs = steady.mean_pairs(kernels.chunk_pairs(tokens, 0.0), chunks)
+        return Prompt(chunks, steady.chunk_tokens(tokens, chunks), pairs, steady.mean_keys(tokens, chunks))
+
+
+@dataclass(frozen=True)
+class Steady:
+    """The steady state; times in seconds, rates of all engines together."""
+
+    #: Sequences one engine runs together, the most it can, and those of one micro-batch of its pipeline.
+    running: Number
+    most: Number
+    micro_batch: Number
+    context: Number
+    decode: Iteration
+    step: Number
+    idle: Number
+    prefill: Iteration
+    prompt: Prompt
+    prompt_alone: Number
+    ttft: Number
+    tpot: Number
+    place_wait: Number
+    requests: Number
+    output: Number
+
+
+def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Steady:
+    """The steady state of a scenario, in a closed loop (request rate 0) or an open one; arrays may hold both."""
+    serving, engine, pipeline = scenario.serving, passes.settings.engine, scenario.parallelism.pp
+    rate, output = serving.request_rate, serving.output_tokens
+    context = steady.mean_context(serving.prompt_tokens, output)
+    resident = steady.whole_sequence(serving.prompt_tokens, output) if engine.reserve else context
+    most = steady.running_sequences(memory.sequences, memory.pool, resident, memory.most_sequences)
+    prompt = Prompt.of(serving.prompt_tokens, serving.max_batched_tokens, 0.0)
+    prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
+    alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
+    running = most
+    if is_array(rate) or rate > 0:
+        running = steady.closed_or_open(rate, most, _open_batch(scenario, passes, memory, context, most, alone))
+    micro = steady.micro_batch(running, pipeline)
+    decode = passes.decode(micro, context)
+    step = steady.pipelined_seconds(decode.seconds, pipeline, running, engine.pipeline)
+    beside = steady.others(rate, micro, running, pipeline)
+    in_prompt, added = alone, alone
+    if not engine.prefill_first and (is_array(beside) or beside > 0):
+        in_prompt, added = _beside(scenario, passes, context, beside, decode)
+    tpot = steady.shared_tpot(step, beside, output, added)
+    wait = steady.iteration_wait(rate, tpot)
+    first = steady.first_token_seconds(wait, in_prompt, engine.t_request, engine.t_api, engine.lag, tpot)
+    request = steady.request_seconds(first, output, tpot)
+    place = steady.place_wait(rate, memory.sequences, running, request)
+    capacity = steady.closed_loop_rate(memory.replicas, running, request)
+    requests = steady.answered_rate(rate, running, most, capacity)
+    return Steady(
+        running=running,
+        most=most,
+        micro_batch=micro,
+        context=context,
+        decode=decode,
+        step=step,
+        idle=steady.idle_seconds(step, decode.seconds),
+        prefill=prefill,
+        prompt=prompt,
+        prompt_alone=alone,
+        ttft=steady.with_wait(first, place),
+        tpot=tpot,
+        place_wait=place,
+        requests=requests,
+        output=steady.output_rate(requests, output),
+    )
+
+
+def _beside(
+    scenario: Scenario, passes: Pass, context: Number, beside: Number, decode: Iteration
+) -> tuple[Number, Number]:
+    """Seconds of a prompt whose iterations also decode others, and what it adds to theirs."""
+    serving = scenario.serving
+    prompt = Prompt.of(serving.prompt_tokens, serving.max_batched_tokens, beside)
+    mixed = passes.mixed(beside, context, 1.0, prompt.tokens, prompt.pairs, prompt.keys)
+    return (
+        steady.prompt_seconds(prompt.chunks, mixed.seconds),
+        steady.added_seconds(prompt.chunks, mixed.seconds, decode.seconds),
+    )
+
+
+def _open_batch(
+    scenario: Scenario, passes: Pass, memory: ServingMemory, context: Number, most: Number, prompt: Number
+) -> Number:
+    """Sequences that a request rate keeps running, decode iterations taken as a line from one sequence to the most."""
+    pipeline, output = scenario.parallelism.pp, scenario.serving.output_tokens
+    rate = steady.rate_each(scenario.serving.request_rate, memory.replicas, pipeline)
+    micro = steady.micro_batch(most, pipeline)
+    reached = passes.settings.engine.pipeline
+    one, full = (
+        steady.pipelined_seconds(passes.decode(batch, context).seconds, pipeline, most, reached)
+        for batch in (1.0, micro)
+    )
+    prefill = steady.prefill_share(rate, prompt)
+    found = steady.littles_batch(rate, output, one, steady.slope(one, full, micro), prefill, micro)
+    return steady.in_all_micro_batches(found, pipeline)

@@ -1,0 +1,203 @@
+"""The steady state of an engine: how many sequences it runs, time to first token, time per token, throughput.
+
+Closed loop (request rate 0): `concurrency` clients ask again as soon as they are answered. An answer ends an
+iteration, so the next request waits for no running one; a request beyond what the cache holds waits for a place.
+Open loop: requests come at a rate, find an iteration half done, and as many run as Little's law says.
+Left out: bursts, the first wave of a benchmark, preemption, queueing of random arrivals.
+Source: Little 1961; Yu 2022 (Orca) for iterations that mix prompts and decoding.
+"""
+
+from __future__ import annotations
+
+from ..numeric import Number, ceil, maximum, minimum, ratio, where
+from ..terms import formula
+
+_LITTLE = "Little 1961: requests in the system = rate · time in the system"
+
+
+@formula("c", "tokens")
+def mean_context(prompt: Number, output: Number) -> Number:
+    """Mean tokens in the cache of a decoding sequence."""
+    return prompt + output / 2
+
+
+@formula("n", "tokens")
+def whole_sequence(prompt: Number, output: Number) -> Number:
+    """Tokens a scheduler reserves that admits a request only if its whole output fits."""
+    return prompt + output
+
+
+@formula("B", "sequences", leaves_out="preemption")
+def running_sequences(asked: Number, pool: Number, resident: Number, most: Number) -> Number:
+    """Sequences an engine runs together: as asked, as the cache holds, as its batch limit allows; at least one."""
+    return maximum(1, minimum(minimum(asked, pool / resident), most))
+
+
+@formula("B_p", "sequences")
+def micro_batch(running: Number, pipeline_parallel: Number) -> Number:
+    """Sequences of one micro-batch of a full pipeline; at least one."""
+    return maximum(1, running / pipeline_parallel)
+
+
+@formula("t_step", "s", "MLPerf and TensorRT-LLM rows with pipelines: 0.92 to 0.95 of the ideal")
+def pipelined_seconds(seconds: Number, pipeline_parallel: Number, running: Number, reached: Number) -> Number:
+    """Time of an iteration in a pipeline that several micro-batches share."""
+    return where(pipeline_parallel > 1, where(running > 1, seconds / reached, seconds), seconds)
+
+
+@formula("t − t_pass", "s")
+def idle_seconds(seconds: Number, iteration: Number) -> Number:
+    """What the pipeline loses in an iteration."""
+    return seconds - iteration
+
+
+@formula("q", "tokens")
+def chunk_budget(batched_tokens: Number, decoding: Number) -> Number:
+    """Prompt tokens that fit into an iteration beside the decoding sequences."""
+    return maximum(1, batched_tokens - decoding)
+
+
+@formula("n_q", "iterations", "Agrawal 2024 (Sarathi-Serve, arXiv 2403.02310)")
+def chunk_count(prompt: Number, budget: Number) -> Number:
+    """Iterations that a prompt takes."""
+    return ceil(prompt / budget)
+
+
+@formula("q", "tokens", leaves_out="a shorter last chunk: chunks are taken as equal")
+def chunk_tokens(prompt: Number, chunks: Number) -> Number:
+    """Tokens of a prompt in one iteration."""
+    return prompt / chunks
+
+
+@formula("P/n", "pairs")
+def mean_pairs(pairs: Number, chunks: Number) -> Number:
+    """(query, key) pairs of a mean chunk."""
+    return pairs / chunks
+
+
+@formula("I·(n+1)/(2n)", "tokens")
+def mean_keys(prompt: Number, chunks: Number) -> Number:
+    """Keys of the last token of a mean chunk."""
+    return prompt * (chunks + 1) / (2 * chunks)
+
+
+@formula("t_prompt", "s")
+def prompt_seconds(chunks: Number, iteration: Number) -> Number:
+    """Time from the start of a prompt to its first token on the device."""
+    return chunks * iteration
+
+
+@formula("Δt", "s")
+def added_seconds(chunks: Number, mixed: Number, decode: Number) -> Number:
+    """What a prompt adds to the iterations of those that decode beside it."""
+    return chunks * maximum(0.0, mixed - decode)
+
+
+@formula(
+    "B_other", "sequences", "in a closed loop a request meets the others; at a rate it meets the mean of the system"
+)
+def others(rate: Number, micro_batch: Number, running: Number, pipeline_parallel: Number) -> Number:
+    """Sequences that decode beside a request."""
+    return where(rate > 0, running / pipeline_parallel, maximum(0.0, micro_batch - 1))
+
+
+@formula("ρ_p", "share")
+def prefill_share(rate: Number, prompt: Number) -> Number:
+    """Share of the time that prompts take at a request rate."""
+    return rate * prompt
+
+
+@formula("TPOT", "s", "each of the others brings a prompt once in O tokens; the same as t/(1 − ρ_p) at a rate")
+def shared_tpot(decode: Number, others: Number, output: Number, added: Number) -> Number:
+    """Time per output token when the prompts of other requests share the device."""
+    return decode + others / maximum(1, output) * added
+
+
+@formula("λ", "1/s")
+def rate_each(rate: Number, replicas: Number, pipeline_parallel: Number) -> Number:
+    """Requests a second of one micro-batch of one engine."""
+    return rate / (replicas * pipeline_parallel)
+
+
+@formula("C", "s")
+def slope(at_one: Number, at_most: Number, most: Number) -> Number:
+    """Time that one more sequence adds to a decode iteration, mean from one to the most."""
+    return ratio(at_most - at_one, most - 1)
+
+
+@formula("B", "sequences", _LITTLE)
+def littles_batch(rate: Number, output: Number, base: Number, slope: Number, prefill: Number, most: Number) -> Number:
+    """Sequences that run together at a request rate, with a decode iteration of A + C·B; the most when saturated."""
+    return where(
+        prefill + rate * output * slope < 1,
+        minimum(
+            most,
+            rate
+            * output
+            * (base - slope)
+            / where(prefill + rate * output * slope < 1, 1 - prefill - rate * output * slope, 1.0),
+        ),
+        most,
+    )
+
+
+@formula("p·B", "sequences")
+def in_all_micro_batches(sequences: Number, pipeline_parallel: Number) -> Number:
+    """Sequences of all micro-batches of a pipeline."""
+    return sequences * pipeline_parallel
+
+
+@formula("B", "sequences")
+def closed_or_open(rate: Number, closed: Number, opened: Number) -> Number:
+    """Sequences that run together: all that can in a closed loop, what the rate keeps busy in an open one."""
+    return where(rate > 0, opened, closed)
+
+
+@formula("t_wait", "s")
+def iteration_wait(rate: Number, tpot: Number) -> Number:
+    """Wait of a request for the iteration that runs when it comes; in a closed loop it comes when one has ended."""
+    return where(rate > 0, tpot / 2, 0.0)
+
+
+@formula("TTFT", "s", leaves_out="queueing of random arrivals, compilation in a first wave")
+def first_token_seconds(
+    wait: Number, prompt: Number, request: Number, interface: Number, lag: Number, tpot: Number
+) -> Number:
+    """Time to first token of a request that has its place: waiting, prompt, interface, and the engine's step lag."""
+    return wait + prompt + request + interface + lag * tpot
+
+
+@formula("t_request", "s")
+def request_seconds(first: Number, output: Number, tpot: Number) -> Number:
+    """Time of a request from its place to its last token."""
+    return first + maximum(0.0, output - 1) * tpot
+
+
+@formula("t_place", "s", _LITTLE)
+def place_wait(rate: Number, asked: Number, running: Number, request: Number) -> Number:
+    """Wait for a place in a closed loop in which more clients ask than run together."""
+    return where(rate > 0, 0.0, maximum(0.0, asked / running - 1) * request)
+
+
+@formula("TTFT", "s")
+def with_wait(first: Number, wait: Number) -> Number:
+    """Time to first token with the wait for a place."""
+    return first + wait
+
+
+@formula("X", "1/s", _LITTLE)
+def closed_loop_rate(replicas: Number, running: Number, request: Number) -> Number:
+    """Requests a second of all engines when as many run as can."""
+    return replicas * running / request
+
+
+@formula("X", "1/s")
+def answered_rate(rate: Number, running: Number, most: Number, capacity: Number) -> Number:
+    """Requests a second that are answered: all that come while fewer run than can, else what the engines can."""
+    return where(rate > 0, where(running < most, rate, minimum(rate, capacity)), capacity)
+
+
+@formula("X_tok", "tokens/s")
+def output_rate(requests: Number, output: Number) -> Number:
+    """Output tokens a second of all engines, with the prompts they need."""
+    return requests * output

@@ -1,0 +1,79 @@
+"""Hiding points: how much work a GPU needs for its communication to disappear behind compute.
+
+Closed forms derived from the rates: dense matrices need 2 FLOPs a parameter and token forward and 4 backward, so the
+point depends on tokens and machine balance only, not on the size of the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..machine.collectives import group_bandwidth
+from ..machine.device import Machine
+from ..model.layers import Model
+from ..numeric import Number, maximum
+from ..scenario import Scenario
+from ..terms import formula
+from .layout import Layout
+
+
+@formula("T*", "tokens", "gradients hide behind backward when tokens a rank ≥ w_g·Π·η/(2·W)·(D−1)/D; derived")
+def hiding_point_gradients(width: Number, rate: Number, bandwidth: Number, ranks: Number) -> Number:
+    """Tokens of a rank in a step above which the gradient reduction hides behind the backward pass."""
+    return width * rate / (2 * bandwidth) * (ranks - 1) / ranks
+
+
+@formula("T*", "tokens", "forward w_w·Π·η/(2·W); backward (w_w + w_g)·Π·η/(k·W), k = 4, 6 with full recompute; derived")
+def hiding_point_sharded(
+    weight_width: Number, gradient_width: Number, rate: Number, bandwidth: Number, backward_products: Number
+) -> Number:
+    """Tokens of a rank in a micro-batch above which ZeRO-3 traffic hides, forward and backward."""
+    return maximum(
+        weight_width * rate / (2 * bandwidth), (weight_width + gradient_width) * rate / (backward_products * bandwidth)
+    )
+
+
+@formula("s*/c", "tokens", "ring step behind causal attention on the chunk before: s/c ≥ 2·(g/a)·Π·η/W; derived")
+def hiding_point_context(kv_heads: Number, heads: Number, rate: Number, bandwidth: Number) -> Number:
+    """Tokens of a context parallel rank above which the ring of keys and values hides behind attention."""
+    return 2 * kv_heads / heads * rate / bandwidth
+
+
+@formula("t_comm/t_gemm", "ratio", "4·(t−1)·h·Π·η/(P_blk·W), 16-bit activations; derived")
+def tensor_parallel_share(
+    tensor: Number, hidden: Number, rate: Number, block_matrices: Number, bandwidth: Number, norms: Number
+) -> Number:
+    """Tensor parallel traffic of a forward pass over its matrix products when nothing hides it."""
+    return 2 * norms * (tensor - 1) * hidden * rate / (block_matrices * bandwidth)
+
+
+def hiding_points(
+    scenario: Scenario, model: Model, layout: Layout, machine: Machine, gathered_width: Number
+) -> dict[str, Any]:
+    """The hiding points of a plan by result key."""
+    fabric, block = layout.fabric, model.block
+
+    def bandwidth(group: Any) -> Number:
+        return group_bandwidth(group.inside, group.nodes, fabric.link_rate, fabric.network_rate)
+
+    data = bandwidth(layout.data_group)
+    products = 6 if scenario.training.recompute == "full" else 4
+    return {
+        "hiding.gradients_tokens_per_gpu": hiding_point_gradients(
+            machine.gradient_bytes, machine.rate, data, layout.data_group.ranks
+        ),
+        "hiding.zero3_tokens_per_micro_batch": hiding_point_sharded(
+            gathered_width, machine.gradient_bytes, machine.rate, data, products
+        ),
+        "hiding.context_tokens_per_gpu": hiding_point_context(
+            block.attention.kv_heads, block.attention.heads, machine.rate, bandwidth(layout.context_group)
+        ),
+        "hiding.tensor_parallel_share": tensor_parallel_share(
+            layout.tensor,
+            model.hidden,
+            machine.rate,
+            block.matrix_parameters(),
+            bandwidth(layout.tensor_group),
+            float(block.norms),
+        ),
+    }

@@ -1,0 +1,378 @@
+"""The charts as data: what they draw is what the report says, and their titles claim no more than that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.core.figure_reports import (
+    BANDWIDTH,
+    GIB,
+    PEAK,
+    SERVING,
+    TRAINING,
+    concurrency_curve,
+    deep_report,
+    every_figure,
+    gpus_curve,
+    one_gpu_report,
+    serving_figure,
+    serving_report,
+    too_large_report,
+    traffic_row,
+    training_figure,
+    training_report,
+)
+from triledger.core import evaluate, load_scenario
+from triledger.core.errors import OutputError
+from triledger.core.figures import FIGURES, figure
+from triledger.core.figures.colour import contrast, ink_on, legible
+from triledger.core.figures.communication import communication
+from triledger.core.figures.curves import crossing, runs
+from triledger.core.figures.figure import SERIES, Figure
+from triledger.core.figures.memory import memory
+from triledger.core.figures.roofline import roofline
+from triledger.core.figures.serving import concurrency_sweep, serving
+from triledger.core.figures.training import gpus_sweep, training_days
+
+FIGURE_NAMES = list(every_figure())
+
+
+def marks(chart: Figure, series: str) -> list[tuple[float, float]]:
+    return [(mark.x, mark.y) for mark in chart.marks if mark.series == series]
+
+
+# ---------------------------------------------------------------- all charts
+
+
+@pytest.mark.parametrize("name", FIGURE_NAMES)
+def test_everything_drawn_lies_on_the_axes(name: str) -> None:
+    chart = every_figure()[name]
+    x = [at for line in chart.lines for at in line.x] + [mark.x for mark in chart.marks]
+    x += [end for bar in chart.bars for end in (bar.start, bar.start + bar.length)]
+    y = [at for line in chart.lines for at in line.y] + [mark.y for mark in chart.marks]
+    for axis, places in ((chart.x, x), (chart.y, y)):
+        slack = 1e-9 * axis.high
+        assert all(axis.low - slack <= at <= axis.high + slack for at in places)
+        assert all(axis.low <= at <= axis.high for at, _ in axis.ticks)
+
+
+@pytest.mark.parametrize("name", FIGURE_NAMES)
+def test_texts_are_for_reading(name: str) -> None:
+    chart = every_figure()[name]
+    ticks = [text for axis in (chart.x, chart.y) for _, text in axis.ticks]
+    said = [mark.label + mark.hover for mark in chart.marks] + [bar.text + bar.hover for bar in chart.bars]
+    for text in [chart.title, *ticks, *said, *(label.text for label in chart.labels)]:
+        assert "e+" not in text
+        assert "nan" not in text
+    assert chart.title
+    assert chart.empty or (chart.x.label and ticks)
+
+
+@pytest.mark.parametrize("name", FIGURE_NAMES)
+def test_series_have_colours_and_rows_fit_their_columns(name: str) -> None:
+    chart = every_figure()[name]
+    parts = (*chart.bars, *chart.lines, *chart.bands, *chart.marks, *chart.rules, *chart.labels)
+    assert {part.series for part in parts} <= set(SERIES)
+    assert {series for series, _ in chart.key} <= set(SERIES)
+    assert all(len(row) == len(chart.columns) for row in chart.rows)
+
+
+def test_a_chart_is_found_by_name_or_refused_with_what_would_do() -> None:
+    scenario = load_scenario("70b-64xh100-train")
+    report = evaluate(scenario)
+    for name, kinds in FIGURES.items():
+        if "training" in kinds:
+            assert figure(name, scenario, report).name == name
+    with pytest.raises(OutputError, match="did you mean roofline"):
+        figure("rooflin", scenario, report)
+    with pytest.raises(OutputError, match="a training plan has no serving chart; it has roofline, memory"):
+        figure("serving", scenario, report)
+
+
+def test_the_engine_answers_the_sweeps_the_charts_ask_for() -> None:
+    scenario = load_scenario("70b-64xh100-train")
+    report = evaluate(scenario)
+    chart = figure("training", scenario, report)
+    curve = [(x, y) for line in chart.lines if line.series == "prediction" for x, y in zip(line.x, line.y, strict=True)]
+    assert (64.0, pytest.approx(report["training.days"], rel=1e-9)) in curve
+
+
+# ---------------------------------------------------------------- roofline
+
+
+def test_operators_stand_at_their_intensity_and_rate() -> None:
+    report = training_report()
+    chart = roofline(report)
+    drawn = {(mark.name, mark.x, mark.y) for mark in chart.marks}
+    assert drawn == {(p.name, p.intensity, p.achieved_flops) for p in report.points}
+    assert {mark.name for mark in chart.marks if mark.label} == {p.name for p in report.points if p.bound} | {
+        "whole step"
+    }
+
+
+def test_the_roof_rises_with_the_bandwidth_and_bends_at_the_knee() -> None:
+    roof = roofline(training_report()).lines[0]
+    assert roof.x[1] == PEAK / BANDWIDTH
+    assert roof.y == (pytest.approx(roof.x[0] * BANDWIDTH), PEAK, PEAK)
+    knee = roofline(training_report()).rules[0]
+    assert (knee.at, knee.label) == (PEAK / BANDWIDTH, "knee 295")
+
+
+def test_the_step_hangs_under_the_roof_by_what_it_misses() -> None:
+    chart = roofline(training_report())
+    distance = next(line for line in chart.lines if line.name == "distance to the roof")
+    assert distance.x == (869.0, 869.0)
+    assert distance.y == (pytest.approx(487e12), PEAK)
+    assert chart.title == "Compute bound: the whole step reaches 49 % of the roof"
+    assert "487 TFLOP/s (49 %)" in chart.marks[-1].label
+
+
+def test_a_memory_bound_step_is_measured_against_the_peak() -> None:
+    assert roofline(serving_report()).title == "Memory bound: decode reaches 7.0 % of peak"
+
+
+def test_the_peak_has_its_own_tick() -> None:
+    ticks = dict(roofline(training_report()).y.ticks)
+    assert ticks[PEAK] == "989"
+    assert max(ticks) == PEAK
+
+
+def test_operators_that_compute_nothing_are_in_the_table_only() -> None:
+    report = training_report()
+    copy = replace(report.points[0], name="copy", flops=0.0, intensity=0.0, achieved_flops=0.0)
+    chart = roofline(replace(report, points=(*report.points, copy)))
+    assert "copy" not in {mark.name for mark in chart.marks}
+    assert "copy" in {row[0] for row in chart.rows}
+
+
+def test_a_baseline_is_a_hollow_mark() -> None:
+    chart = roofline(training_report(), serving_report())
+    (before,) = [mark for mark in chart.marks if mark.shape == "hollow"]
+    parts = [p for p in serving_report().points if p.phase == "decode"]
+    assert before.x == pytest.approx(sum(p.flops for p in parts) / sum(p.bytes for p in parts))
+    assert before.y == pytest.approx(sum(p.flops for p in parts) / serving_report()["time.step_s"])
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_bars_add_up_to_the_ledger() -> None:
+    report = training_report()
+    chart = memory(report)
+    for row, label in enumerate(chart.labels):
+        stage = sum(values[row] for values in report.stages.values())
+        bars = [bar for bar in chart.bars if bar.row == row and bar.series != "baseline"]
+        assert sum(bar.length for bar in bars) == pytest.approx(stage)
+        assert label.x == pytest.approx(stage)
+        assert all(first.start + first.length == pytest.approx(then.start) for first, then in pairwise(bars))
+    assert [label.text for label in chart.labels] == ["56.4 GiB", "49.9 GiB", "43.4 GiB", "42.3 GiB"]
+    assert chart.title == "Stage 0 holds the most: 56.4 of 79.2 GiB"
+
+
+def test_states_of_the_optimizer_are_one_item() -> None:
+    bars = [bar for bar in memory(training_report()).bars if bar.row == 3]
+    assert [bar.series for bar in bars] == ["weights", "gradients", "optimizer", "activations", "logits", "workspace"]
+    assert bars[2].length == pytest.approx(13.7 * GIB)
+
+
+def test_what_does_not_fit_is_hatched() -> None:
+    report = too_large_report()
+    chart = memory(report)
+    over = {row: sum(b.length for b in chart.bars if b.row == row and b.pattern == "hatched") for row in range(4)}
+    assert over[0] == pytest.approx(-report["memory.headroom_bytes"])
+    assert (over[2], over[3]) == (0, 0)
+    assert chart.title == "Does not fit: stage 0 needs 10.7 GiB more than there is"
+
+
+def test_many_stages_are_shown_in_runs_by_their_fullest() -> None:
+    report = deep_report(30)
+    chart = memory(report)
+    assert len(chart.y.categories) == 8
+    assert chart.y.categories[0] == "stage 0"
+    assert chart.y.categories[-1] == "stage 29"
+    totals = sum(report.stages.values())
+    assert chart.labels[0].x == pytest.approx(totals[0])
+    first, last = (int(end) for end in chart.y.categories[1].removeprefix("stages ").split("–"))
+    assert chart.labels[1].x == pytest.approx(max(totals[first : last + 1]))
+    assert len(chart.rows) == 30
+
+
+def test_a_report_without_stages_shows_the_fullest_gpu() -> None:
+    report = training_report(memory__weights_bytes=4.6 * GIB, memory__optimizer_bytes=13.2 * GIB)
+    chart = memory(replace(report, stages={}))
+    assert chart.y.categories == ("fullest GPU",)
+    assert chart.labels[0].x == pytest.approx(17.8 * GIB)
+
+
+def test_serving_shows_the_free_part_of_the_pool() -> None:
+    report = serving_report(32)
+    chart = memory(report)
+    pool = report["serving.kv_capacity_tokens"] * report["serving.kv_bytes_per_token_per_gpu"]
+    lengths = {bar.name: bar.length for bar in chart.bars}
+    assert lengths["KV cache"] == pytest.approx(0.15 * 32 * GIB)
+    assert lengths["KV cache"] + lengths["free for KV cache"] == pytest.approx(pool)
+    assert chart.title == "Each GPU holds 24.9 of 79.2 GiB"
+
+
+def test_a_baseline_is_drawn_as_ghosts_where_it_has_the_same_rows() -> None:
+    ghosts = [bar for bar in memory(training_report(), too_large_report()).bars if bar.pattern == "ghost"]
+    assert [bar.length / GIB for bar in ghosts] == [pytest.approx(total) for total in (86.4, 72.1, 57.0, 49.5)]
+    assert not [bar for bar in memory(training_report(), deep_report()).bars if bar.pattern == "ghost"]
+
+
+# ---------------------------------------------------------------- communication
+
+
+def test_bars_are_bytes_and_their_solid_part_is_exposed_time() -> None:
+    chart = communication(training_report())
+    first = [bar for bar in chart.bars if bar.row == 0]
+    assert [bar.pattern for bar in first] == ["solid", "pale"]
+    assert sum(bar.length for bar in first) == pytest.approx(118.2e9)
+    assert first[0].length / 118.2e9 == pytest.approx(0.92 / 2.41)
+    assert [label.text for label in chart.labels] == [
+        "118 GB in 2.4 s, 920 ms exposed",
+        "8.80 GB in 310 ms, 30 ms exposed",
+        "4.40 GB in 120 ms, hidden",
+        "2.10 GB in 50 ms, hidden",
+    ]
+    assert chart.title == "Each GPU sends 134 GB a step and waits 8.5 % of it"
+
+
+def test_rows_are_sorted_and_the_smallest_are_summed() -> None:
+    rows = tuple(traffic_row(f"row {k}", "all-reduce", "scale-up", k * 1e9, (1.0, 0.5)) for k in range(1, 11))
+    chart = communication(replace(training_report(), communication=rows))
+    assert len(chart.y.categories) == 7
+    assert chart.y.categories[0].startswith("row 10: all-reduce")
+    assert chart.y.categories[-1] == "4 smaller ones"
+    assert sum(bar.length for bar in chart.bars) == pytest.approx(55e9)
+    assert len(chart.rows) == 10
+
+
+def test_links_keep_their_colour() -> None:
+    chart = communication(training_report())
+    assert {bar.series for bar in chart.bars if bar.row == 0} == {"scale-up"}
+    assert {bar.series for bar in chart.bars if bar.row > 0} == {"scale-out"}
+
+
+def test_one_gpu_sends_nothing() -> None:
+    chart = communication(one_gpu_report())
+    assert chart.empty == "One GPU: nothing to send."
+    assert not chart.bars
+
+
+# ---------------------------------------------------------------- training days
+
+
+def test_the_sweep_keeps_the_plan_and_whole_batches() -> None:
+    gpus = gpus_sweep(TRAINING).cluster.gpus
+    assert gpus.tolist() == [32, 64, 128, 256, 512, 1024]
+    odd = gpus_sweep(TRAINING.with_("training.global_batch", 24).with_("cluster.gpus", 96)).cluster.gpus
+    assert odd.tolist() == [96, 192, 384, 768]
+    shards = gpus_sweep(TRAINING.with_("parallelism.hsdp_replicas", 2)).cluster.gpus
+    assert shards.tolist() == [64, 128, 256, 512, 1024]
+
+
+def test_the_plan_stands_on_its_curve_with_band_and_bounds() -> None:
+    chart = training_figure()
+    assert marks(chart, "plan") == [(64.0, 318.0)]
+    assert chart.marks[-1].label == "318 days (295–346) on 64"
+    by_name = {line.name: line for line in chart.lines}
+    assert (by_name["physical bound"].style, by_name["whiteboard"].style) == ("dashed", "dotted")
+    assert by_name["physical bound"].y[1] == 144.0
+    (band,) = chart.bands
+    assert all(low < high for low, high in zip(band.low, band.high, strict=True))
+
+
+def test_the_deadline_is_read_off_the_curve() -> None:
+    chart = training_figure()
+    (mark,) = [mark for mark in chart.marks if mark.name == "deadline"]
+    assert mark.y == 90
+    assert mark.x == pytest.approx(64 * (318 / 90) ** (1 / 0.94))
+    assert chart.title == "318 days on 64 GPUs; 90 days would take about 256"
+    assert training_figure(training__days=60.0).title == "60.0 days on 64 GPUs; about 64 would do for 90 days"
+
+
+def test_a_deadline_out_of_reach_is_not_claimed() -> None:
+    chart = training_figure(training__days=9000.0, training__bound_days=4000.0)
+    assert chart.title == "9\u202f000 days on 64 GPUs"
+    assert not chart.rules
+    assert [mark.name for mark in chart.marks] == ["plan"]
+
+
+def test_numbers_of_gpus_that_do_not_fit_are_dashed() -> None:
+    lines = [line for line in training_figure().lines if line.series == "prediction"]
+    assert [(line.style, line.x[0], line.x[-1]) for line in lines] == [("dashed", 32, 64), ("solid", 64, 1024)]
+
+
+def test_a_baseline_is_a_hollow_mark_on_the_days() -> None:
+    report = training_report()
+    before = replace(training_report(training__days=400.0), scenario=TRAINING.with_("cluster.gpus", 128))
+    chart = training_days(report, gpus_curve(report, gpus_sweep(TRAINING)), before)
+    assert marks(chart, "baseline") == [(128.0, 400.0)]
+
+
+# ---------------------------------------------------------------- serving
+
+
+def test_the_sweep_over_requests_holds_the_plan() -> None:
+    assert concurrency_sweep(SERVING.with_("serving.concurrency", 24)).serving.concurrency.tolist() == [
+        1, 2, 4, 8, 16, 24, 32, 64, 128, 256,
+    ]  # fmt: skip
+    assert max(concurrency_sweep(SERVING.with_("serving.concurrency", 512)).serving.concurrency) == 4096
+
+
+def test_the_plan_stands_at_its_speed_and_throughput() -> None:
+    report = serving_report(32)
+    chart = serving_figure(32)
+    assert marks(chart, "plan") == [(report["serving.tpot_s"], pytest.approx(32 / report["serving.tpot_s"] / 8))]
+    assert chart.title == "32 requests: 401 tok/s a GPU at 9.98 ms a token"
+    assert (chart.rules[0].at, chart.rules[0].label) == (0.05, "target 50 ms")
+
+
+def test_the_curve_is_solid_up_to_what_the_cache_holds() -> None:
+    chart = serving_figure(128)
+    solid, dashed = [line for line in chart.lines if line.series == "prediction"]
+    assert (solid.style, dashed.style) == ("solid", "dashed")
+    assert solid.x[-1] == dashed.x[0]
+    assert 0.0079 + 0.000065 * 256 < solid.x[-1] < 0.0079 + 0.000065 * 512
+    (full,) = [mark for mark in chart.marks if mark.name == "capacity"]
+    assert (full.x, full.label) == (solid.x[-1], "340 fill the KV cache")
+
+
+def test_titles_admit_a_full_cache_and_a_missed_target() -> None:
+    assert serving_figure(512).title.endswith("; the KV cache holds 340")
+    slow = replace(serving_report(), scenario=SERVING.with_("serving.tpot_target", 0.005))
+    chart = serving(slow, concurrency_curve(slow, concurrency_sweep(slow.scenario)))
+    assert chart.title.endswith(", over the 5 ms target")
+
+
+# ---------------------------------------------------------------- curves and colours
+
+
+def test_crossing_is_exact_on_a_power_law_and_none_without_a_crossing() -> None:
+    x = (1.0, 2.0, 4.0)
+    y = tuple(100 / at**2 for at in x)
+    assert crossing(x, y, 50.0) == pytest.approx(math.sqrt(2))
+    assert crossing(x, y, 6.25) == pytest.approx(4.0)
+    assert crossing(x, y, 1.0) is None
+    assert crossing(x, y, 1000.0) is None
+
+
+def test_runs_share_their_ends() -> None:
+    x = tuple(np.arange(5.0))
+    pieces = list(runs(x, x, [True, True, False, True, True]))
+    assert [(piece[0], holds) for piece, _, holds in pieces] == [(0, True), (1, False), (3, True)]
+    assert [piece[-1] for piece, _, _ in pieces] == [1, 3, 4]
+
+
+@pytest.mark.parametrize("series", list(SERIES))
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_in_and_on_every_colour_reads(series: str, dark: bool) -> None:
+    code, ground = SERIES[series][dark], "#171e28" if dark else "#ffffff"
+    assert contrast(ink_on(code), code) >= 4.5
+    assert contrast(legible(code, ground), ground) >= 4.5
