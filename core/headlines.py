@@ -182,5 +182,5 @@ def _output_cost(report: Report) -> Headline:
 
 def _bandwidth(report: Report) -> Headline:
     number, unit = _split(report.get("time.mbu"), "ratio")
-    bound = _named("bound", _at_bound(report, "time.mbu"), "ratio", 2)
-    return Headline("time.mbu", "Bandwidth utilisation (MBU)", number, unit, _lines(bound, "of the decode step"))
+    peak = _named("of", report.get("roofline.bandwidth"), "bytes/s")
+    return Headline("time.mbu", "Bandwidth utilisation (MBU)", number, unit, _lines(peak, "in a decode step"))

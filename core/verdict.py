@@ -86,12 +86,17 @@ def _binding(report: Report) -> tuple[tuple[str, bool], ...]:
     bound = report.get("time.bound_s")
     if not bound or "time.bottleneck" not in report:
         return ()
-    over = f"{digits(report['time.step_s'] / bound, 2)}×"
     if report["kind"] == "training":
-        clauses = [f": the step takes {over} its physical bound", *_largest_loss(report)]
+        step = f"the step takes {_times(report['time.step_s'], bound)} its physical bound"
+        clauses = [step, *_largest_loss(report)]
     else:
-        clauses = [f": a token takes {over} its physical bound", *_missed_targets(report)]
-    return ((_BOUND.get(str(report["time.bottleneck"]), "Balanced"), True), ("; ".join(clauses) + ".", False))
+        clauses = _latencies(report, bound)
+    words = _BOUND.get(str(report["time.bottleneck"]), "Balanced")
+    return ((words, True), (f": {'; '.join(clauses)}.", False))
+
+
+def _times(value: float, reference: float) -> str:
+    return f"{digits(value / reference, 2)}×"
 
 
 def _largest_loss(report: Report) -> list[str]:
@@ -109,17 +114,28 @@ def _largest_loss(report: Report) -> list[str]:
     return [f"{words} costs {format_quantity(share, 'ratio', 2)}"] if share >= _WORTH_SAYING else []
 
 
-def _missed_targets(report: Report) -> list[str]:
-    """Serving targets that the plan misses, each with what it reaches."""
+def _latencies(report: Report, bound: float) -> list[str]:
+    """Seconds a token against its bound, and what misses its target."""
+    seconds = report.get("serving.tpot_s", report["time.step_s"])
+    words = f"a token takes {format_quantity(seconds, 'seconds')}, {_times(seconds, bound)} its physical bound"
+    missed = _missed_targets(report)
+    if "serving.tpot_s" in missed:
+        words += f" and over the target of {missed['serving.tpot_s']}"
+    first = report.get("serving.ttft_s")
+    if "serving.ttft_s" in missed:
+        late = (
+            f"the first token takes {format_quantity(first, 'seconds')}, over the target of {missed['serving.ttft_s']}"
+        )
+        return [words, late]
+    return [words]
+
+
+def _missed_targets(report: Report) -> dict[str, str]:
+    """The serving targets that the plan misses, in words, by the result that misses them."""
     if report["kind"] != "serving":
-        return []
-    serving = report.scenario.serving
-    targets = (
-        ("the next token", report.get("serving.tpot_s"), serving.tpot_target),
-        ("the first token", report.get("serving.ttft_s"), serving.ttft_target),
-    )
-    return [
-        f"{words} takes {format_quantity(seconds, 'seconds')}, over its target of {format_quantity(target, 'seconds')}"
-        for words, seconds, target in targets
-        if seconds is not None and seconds > target
-    ]
+        return {}
+    targets = {
+        "serving.tpot_s": report.scenario.serving.tpot_target,
+        "serving.ttft_s": report.scenario.serving.ttft_target,
+    }
+    return {key: format_quantity(target, "seconds") for key, target in targets.items() if report.get(key, 0.0) > target}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,11 +12,25 @@ from ..scenario import Scenario
 from ..units import digits, write_quantity
 from .curves import Curve, along, crossing, runs
 from .figure import Axis, Band, Figure, Line, Mark, Rule
-from .ticks import log_ticks, power_ticks
+from .ticks import log_ticks, power_ticks, tick_text
 from .words import count, plural
 
 #: Doublings shown on each side of the plan.
 _DOUBLINGS = 4
+#: Days asked for where a long plan has no deadline.
+_USUAL = 90.0
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """A deadline in days, and the GPUs with which the curve meets it, if it does."""
+
+    days: float
+    gpus: float | None
+
+    @property
+    def words(self) -> str:
+        return f"{tick_text(round(self.days, 1))} days"
 
 
 def gpus_sweep(scenario: Scenario) -> Scenario:
@@ -37,44 +52,47 @@ def _legal(scenario: Scenario, dp: int, micro_batch: int) -> bool:
     return whole_batch and dp % scenario.parallelism.hsdp_replicas == 0
 
 
-def training_days(report: Report, curve: Report, baseline: Report | None = None, deadline: float = 90.0) -> Figure:
-    """Days against GPUs, both logarithmic. `curve` is the report of `gpus_sweep`; `deadline` is in days."""
+def training_days(report: Report, curve: Report, baseline: Report | None = None) -> Figure:
+    """Days against GPUs, both logarithmic. `curve` is the report of `gpus_sweep`."""
     gpus = tuple(np.atleast_1d(curve.scenario.cluster.gpus).tolist())
-    days, low, high, bound, ruled = (
-        along(curve.get(key), len(gpus))
-        for key in (
-            "training.days",
-            "training.days_low",
-            "training.days_high",
-            "training.bound_days",
-            "whiteboard.days",
-        )
-    )
-    enough = crossing(gpus, days, deadline)
-    marks = _marks(report, enough, deadline, baseline)
-    everything = [*days, *low, *high, *bound, *ruled, *(mark.y for mark in marks)]
+    keys = ("training.days", "training.days_low", "training.days_high", "training.bound_days", "whiteboard.days")
+    columns = [along(curve.get(key), len(gpus)) for key in keys]
+    days, low, high, bound, ruled = columns
+    fits = [bool(fit) for fit in along(curve.get("memory.fits", True), len(gpus))]
+    aim = _aim(report, gpus, days, fits)
+    marks = _marks(report, aim, baseline)
+    everything = [y for column in columns for y in column] + [mark.y for mark in marks] + ([aim.days] if aim else [])
     bottom, top = min(everything) / 1.3, max(everything) * 1.3
     # room on the right for the names of the lines
     left, right = gpus[0] / 1.1, gpus[-1] * 1.2 * (gpus[-1] / gpus[0]) ** 0.25
     return Figure(
         "training",
-        _title(report, enough, deadline),
-        _subtitle(report, curve),
+        _title(report, aim),
+        _subtitle(report, fits),
         Axis("GPUs", left, right, True, power_ticks(left, gpus[-1] * 1.1)),
         Axis("days", bottom, top, True, log_ticks(bottom, top)),
-        lines=tuple(_lines(gpus, days, bound, ruled, along(curve.get("memory.fits"), len(gpus)))),
-        bands=(Band("band", "prediction", gpus, low, high, "10–90 % band of the prediction"),) if low and high else (),
+        lines=tuple(_lines(gpus, days, bound, ruled, fits)),
+        bands=(Band("band", "prediction", gpus, low, high, "range of the prediction"),) if low and high else (),
         marks=tuple(marks),
-        rules=(Rule("deadline", "capacity", "y", deadline, "dashed", f"{digits(deadline, 2)} days"),) if enough else (),
+        rules=(Rule("deadline", "capacity", "y", aim.days, "dashed", aim.words),) if aim else (),
         columns=("GPUs", "days", "low [days]", "high [days]", "physical bound [days]", "whiteboard [days]"),
-        rows=tuple(
-            zip(gpus, *(column or (None,) * len(gpus) for column in (days, low, high, bound, ruled)), strict=True)
-        ),
+        rows=tuple(zip(gpus, *(column or (None,) * len(gpus) for column in columns), strict=True)),
         scenario=report.scenario.name,
     )
 
 
-def _lines(gpus: Curve, days: Curve, bound: Curve, ruled: Curve, fits: Curve) -> list[Line]:
+def _aim(report: Report, gpus: Curve, days: Curve, fits: list[bool]) -> _Aim | None:
+    """The plan's deadline; without one, the usual one where the plan takes longer and the curve answers it."""
+    deadline = report.scenario.training.deadline
+    possible = [(n, d) for n, d, fit in zip(gpus, days, fits, strict=True) if fit]
+    wanted = _USUAL if deadline is None else deadline / 86400
+    enough = crossing(tuple(n for n, _ in possible), tuple(d for _, d in possible), wanted)
+    if deadline is None and (not enough or report["training.days"] <= wanted):
+        return None
+    return _Aim(wanted, enough)
+
+
+def _lines(gpus: Curve, days: Curve, bound: Curve, ruled: Curve, fits: list[bool]) -> list[Line]:
     lines = []
     if bound:
         hover = "physical bound: what no software can beat"
@@ -82,19 +100,18 @@ def _lines(gpus: Curve, days: Curve, bound: Curve, ruled: Curve, fits: Curve) ->
     if ruled:
         hover = "whiteboard: 6 · parameters · tokens over peak and the stated MFU"
         lines.append(Line("whiteboard", "whiteboard", gpus, ruled, "dotted", 1.6, "whiteboard", hover))
-    fits = fits or (1.0,) * len(gpus)
-    for x, y, fit in runs(gpus, days, [bool(fit) for fit in fits]):
+    for x, y, fit in runs(gpus, days, fits):
         style, name = ("solid", "prediction") if fit else ("dashed", "prediction, does not fit in memory")
         lines.append(Line(name, "prediction", x, y, style, 2.2, hover=name))
     return lines
 
 
-def _marks(report: Report, enough: float | None, deadline: float, baseline: Report | None) -> list[Mark]:
+def _marks(report: Report, aim: _Aim | None, baseline: Report | None) -> list[Mark]:
     marks = []
-    if enough:
-        needed = f"about {plural(_whole(report, enough), 'GPU')}"
-        hover = f"{needed} would take {digits(deadline, 2)} days"
-        marks.append(Mark("deadline", "prediction", enough, deadline, "hollow", 8, needed, hover=hover))
+    if aim and aim.gpus:
+        needed = f"about {plural(_whole(report, aim.gpus), 'GPU')}"
+        hover = f"{needed} would take {aim.words}"
+        marks.append(Mark("deadline", "prediction", aim.gpus, aim.days, "hollow", 8, needed, hover=hover))
     if baseline and baseline.get("training.days"):
         gpus, days = float(baseline.scenario.cluster.gpus), float(baseline["training.days"])
         hover = f"baseline: {digits(days)} days on {plural(gpus, 'GPU')}"
@@ -117,15 +134,17 @@ def _whole(report: Report, gpus: float) -> int:
     return math.ceil(gpus / shard - 1e-6) * shard
 
 
-def _subtitle(report: Report, curve: Report) -> str:
+def _subtitle(report: Report, fits: list[bool]) -> str:
     words = f"{write_quantity(report.scenario.training.tokens, 'tokens')} tokens, by data parallelism"
-    return words if np.all(curve.get("memory.fits", True)) else f"{words}; dashed: does not fit in memory"
+    return words if all(fits) else f"{words}; dashed: does not fit in memory"
 
 
-def _title(report: Report, enough: float | None, deadline: float) -> str:
-    days, gpus = report["training.days"], plural(float(report.scenario.cluster.gpus), "GPU")
-    now = f"{digits(days)} days on {gpus}"
-    if not enough:
+def _title(report: Report, aim: _Aim | None) -> str:
+    days = report["training.days"]
+    now = f"{digits(days)} days on {plural(float(report.scenario.cluster.gpus), 'GPU')}"
+    if not aim:
         return now
-    needed, wanted = f"about {count(_whole(report, enough))}", f"{digits(deadline, 2)} days"
-    return f"{now}; {wanted} would take {needed}" if days > deadline else f"{now}; {needed} would do for {wanted}"
+    if not aim.gpus:
+        return f"{now}; {aim.words} out of reach" if days > aim.days else now
+    needed = f"about {count(_whole(report, aim.gpus))}"
+    return f"{now}; {aim.words} would take {needed}" if days > aim.days else f"{now}; {needed} would do for {aim.words}"

@@ -72,7 +72,7 @@ def _compute_row(p: Point) -> tuple[Any, ...]:
 
 def _is_whole(point: Point) -> bool:
     """Whether a point stands for all operators of its phase, with the time that traffic and waiting add."""
-    return point.name in ("whole step", point.phase)
+    return point.name in (point.phase, f"whole {point.phase}")
 
 
 def _compute_totals(report: Report) -> Iterator[tuple[Any, ...]]:
@@ -146,7 +146,8 @@ def memory_table(report: Report) -> Table:
     headroom = report["memory.headroom_bytes"]
     totals = [row("total", total, report.stages.get("total"))]
     if abs(besides := usable - total - headroom) > _MIB:
-        totals.append(row("needed besides", besides))
+        serving = report["kind"] == "serving"
+        totals.append(row("outside the engine's budget" if serving else "kept for driver and slack", besides))
     totals += [row("usable", usable), row("to spare" if headroom >= 0 else "short", abs(headroom))]
     not_counted = report.not_counted.get("memory", ())
     return Table("memory", _memory_title(report), columns, rows, tuple(totals), (), not_counted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..numeric import Number
 from ..scenario import Scenario
@@ -27,6 +27,8 @@ class Machine:
     """What kernels need of the device: sustained rates, units, constants and element sizes."""
 
     rate: Number
+    #: Rate of the products that an 8-bit recipe keeps in 16 bits.
+    kept_rate: Number
     attention_peak: Number
     memory_rate: Number
     units: Number
@@ -34,6 +36,11 @@ class Machine:
     input_bytes: Number
     gradient_bytes: Number
     cast_bytes: Number
+
+    @property
+    def kept(self) -> Machine:
+        """The device for what an 8-bit recipe keeps in 16 bits: attention and output head."""
+        return replace(self, rate=self.kept_rate, input_bytes=2.0, cast_bytes=0.0) if self.cast_bytes else self
 
     def matrix(
         self,
@@ -66,9 +73,13 @@ class Machine:
 def machine_of(scenario: Scenario, rates: Rates) -> Machine:
     """The device of a training scenario at its number format."""
     device, training = scenario.cluster.accelerator, scenario.training
+    rate = kernels.sustained_rate(peak_flops(device, training.precision), rates.e_gemm)
+    half_peak = peak_flops(device, "bf16")
+    kept = kernels.sustained_rate(half_peak, rates.e_gemm_16) if training.precision in CAST_BYTES else rate
     return Machine(
-        rate=kernels.sustained_rate(peak_flops(device, training.precision), rates.e_gemm),
-        attention_peak=peak_flops(device, "bf16"),
+        rate=rate,
+        kept_rate=kept,
+        attention_peak=half_peak,
         memory_rate=kernels.sustained_bandwidth(device.memory_bandwidth, rates.e_mem),
         units=device.units,
         rates=rates,

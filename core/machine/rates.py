@@ -14,6 +14,9 @@ from ..terms import formula
 #: Bytes of one stored element by number format of the matrix products.
 ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 
+#: Steps of head sizes of the kernels that have more than multiples of 64.
+_HEAD_STEPS = {"fa2": 32, "fa3": 32}
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -43,6 +46,10 @@ class Rates:
     band_low: Number
     band_high: Number
     small_head: Number
+    #: Sustained fraction of the 16-bit products that an 8-bit recipe keeps: attention and head.
+    e_gemm_16: Number
+    #: Step in which the attention kernels of the device come in head sizes.
+    head_step: int
     #: Whether a constant of this accelerator rests on published rates of this very part.
     calibrated: bool = True
     #: Relative rates by alignment; empty where the library does not mind.
@@ -63,8 +70,8 @@ def _published(accelerator: str, generation: str, precision: str, kernel: str, f
     data = table("rates")
     gemm = data["gemm"].get(accelerator) or data["gemm"].get(generation) or data["gemm"]["default"]
     attention = data["attention"].get(generation, data["attention"]["default"])
-    usual = attention[attention["usual"]]
-    forward, backward = usual if kernel == "auto" else attention.get(kernel, usual)
+    name = kernel if kernel in attention else attention["usual"]
+    forward, backward = attention[name]
     low = {"fp8": "fp8"}.get(precision, "bf16")
     rates = Rates(
         e_gemm=gemm[low],
@@ -72,6 +79,8 @@ def _published(accelerator: str, generation: str, precision: str, kernel: str, f
         e_fa_backward=backward,
         alpha_net=data["latency"].get(fabric, data["latency"]["ib"]),
         small_head=attention["small_head"],
+        e_gemm_16=gemm["bf16"],
+        head_step=_HEAD_STEPS.get(name, 64),
         calibrated=bool(gemm["calibrated"]),
         alignment=tuple((int(k), float(v)) for k, v in data["alignment"].get(generation, {}).items()),
         tiles=tuple((float(r), float(c), float(x)) for r, c, x in data["tiles"]),
@@ -91,7 +100,11 @@ def rates(scenario: Scenario) -> Rates:
         scenario.cluster.network.latency_class,
     )
     if reference and device.peak.bf16 is not None:
-        published = replace(published, e_gemm=at_power(published.e_gemm, device.power, device.peak.bf16, *reference))
+        published = replace(
+            published,
+            e_gemm=at_power(published.e_gemm, device.power, device.peak.bf16, *reference),
+            e_gemm_16=at_power(published.e_gemm_16, device.power, device.peak.bf16, *reference),
+        )
     stated = {name: value for name, value in scenario.assumptions if hasattr(published, name)}
     return replace(published, **stated) if stated else published
 

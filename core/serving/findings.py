@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from ..ledgers.serving_memory import serving_memory
@@ -17,6 +18,7 @@ from .settings import settings_of
 
 #: Formats to try where weights are too large, most accurate first.
 SMALLER = ("fp8", "int8-g128", "int4-g128")
+MOST_EDITS = 3
 #: Slips of a typed time: an exponent, minutes for seconds, milliseconds for seconds.
 SLIPS = (10, 60, 1000)
 
@@ -39,7 +41,7 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     if values["memory.verdict"] == "fits":
         return
     serving, budget = plan.scenario.serving, values["memory.kv_budget_bytes"]
-    edits = tuple(_memory_edits(plan.scenario, values))
+    edits = tuple(islice(_memory_edits(plan.scenario, values), MOST_EDITS))
     if values["memory.fits"]:
         message = (
             f"Tight: {_bytes(values['memory.headroom_bytes'])} of the cache's {_bytes(budget)} are to spare "
@@ -59,19 +61,26 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
-    """Changes after which the plan fits, cheapest first; each has been tried."""
+    """Changes after which the plan fits, each tried; where the cache stays short, with fewer sequences as well."""
+    spare = max(0.0, values["memory.headroom_bytes"])
     for edit in _memory_candidates(scenario, values):
         changed = scenario
         for path, value in edit.changes:
             changed = changed.with_(path, value)
-        if not violations(changed):
-            found = serving_memory(changed, build(changed.model), settings_of(changed))
-            if found.headroom >= max(0.0, values["memory.headroom_bytes"]):
-                yield edit
+        if violations(changed):
+            continue
+        found = serving_memory(changed, build(changed.model), settings_of(changed))
+        room = int(found.full_sequences * found.replicas)
+        if found.headroom >= spare:
+            yield edit
+        elif values["serving.max_concurrency"] < room < changed.serving.concurrency:
+            fewer = ("serving.concurrency", room)
+            yield Edit(f"{edit.label}, concurrency {room}", (*edit.changes, fewer))
 
 
 def _memory_candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
-    serving, parallel, gpus = scenario.serving, scenario.parallelism, scenario.cluster.gpus
+    serving, parallel, cluster = scenario.serving, scenario.parallelism, scenario.cluster
+    gpus = cluster.gpus
     most = int(values["serving.max_concurrency"])
     if 0 < most < serving.concurrency:
         yield Edit(f"Concurrency {most}", (("serving.concurrency", most),))
@@ -80,14 +89,15 @@ def _memory_candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[E
     bits = settings_of(scenario).weights.bits
     for name in SMALLER:
         number = settings_of(scenario.with_("serving.weight_format", name)).weights
-        if number.bits < bits and (number.expanded or has_units(scenario.cluster.accelerator, number)):
+        if number.bits < bits and (number.expanded or has_units(cluster.accelerator, number)):
             yield Edit(f"Weights in {name}", (("serving.weight_format", name),))
-    wider = int(2 * parallel.tp)
-    if wider * parallel.pp <= gpus:
-        yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
-    elif wider <= scenario.cluster.gpus_per_node:
-        changes = (("parallelism.tp", wider), ("cluster.gpus", int(2 * gpus)))
-        yield Edit(f"TP {wider} on {int(2 * gpus)} GPUs", changes)
+    for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
+        if wider * parallel.pp <= gpus:
+            yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
+        elif wider <= cluster.accelerator.link.domain:
+            needed, node = int(wider * parallel.pp), int(max(wider, cluster.gpus_per_node))
+            changes = (("parallelism.tp", wider), ("cluster.gpus", needed), ("cluster.gpus_per_node", node))
+            yield Edit(f"TP {wider} on {needed} GPUs", changes)
 
 
 def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
@@ -122,8 +132,13 @@ def saturated(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
             f"Saturated: {format_quantity(rate, '1/s')} requests come and {format_quantity(answered, '1/s')} are "
             "answered; the queue grows without end."
         )
-        edits = (Edit(f"{answered:.3g} requests/s", (("serving.request_rate", float(f"{answered:.2g}")),)),)
-        yield Finding("saturated", "error", message, "serving.request_rate", edits)
+        edits = []
+        most = int(values["serving.max_concurrency"])
+        if plan.scenario.serving.concurrency < most:
+            edits.append(Edit(f"Concurrency {most}", (("serving.concurrency", most),)))
+        slower = float(f"{0.95 * answered:.2g}")
+        edits.append(Edit(f"{slower:g} requests/s", (("serving.request_rate", slower),)))
+        yield Finding("saturated", "error", message, "serving.request_rate", tuple(edits))
 
 
 def longer_than_context(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
@@ -210,7 +225,8 @@ def impossible_measurement(plan: Plan, values: dict[str, Any]) -> Iterator[Findi
     edits = ()
     if factor:
         meant = typed / factor if rate else typed * factor
-        edits = (Edit(f"{meant:.3g}", ((path, meant),)),)
+        label = format_quantity(meant, "tokens/s" if rate else "seconds")
+        edits = (Edit(label, ((path, meant),)),)
     yield Finding("measured-below-bound", "error", message, path, edits)
 
 

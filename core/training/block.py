@@ -171,8 +171,7 @@ class BlockTimer:
         pairs = kernels.causal_pairs(layout.micro_batch, layout.sequence, layout.context)
         flops = kernels.attention_flops(heads, attention.head_dim, pairs)
         rates = machine.rates
-        step = 32.0 if training.attention_kernel in ("fa2", "fa3") else 64.0
-        head_rate = kernels.head_rate(attention.head_dim, step, rates.small_head)
+        head_rate = kernels.head_rate(attention.head_dim, rates.head_step, rates.small_head)
         keys = keys_of_chunk(layout.sequence, layout.context)
         peak = machine.attention_peak
         return (
@@ -182,12 +181,12 @@ class BlockTimer:
 
     def _unfused(self, heads: Number, head_dim: Number) -> tuple[Number, Number]:
         """Two batched products and byte-bound softmax and dropout over the score matrix; Megatron-LM kernels."""
-        layout, machine = self.layout, self.machine
+        layout, machine, kept = self.layout, self.machine, self.machine.kept
         rows = keys_of_chunk(layout.sequence, layout.context)
         batch = elements(layout.micro_batch, heads, 1.0)
         aligned = machine.alignment(head_dim, head_dim) if machine.rates.alignment else None
-        scores = machine.matrix(rows, layout.sequence, head_dim, batch, aligned=aligned).seconds
-        values = machine.matrix(rows, head_dim, layout.sequence, batch, aligned=aligned).seconds
+        scores = kept.matrix(rows, layout.sequence, head_dim, batch, aligned=aligned).seconds
+        values = kept.matrix(rows, head_dim, layout.sequence, batch, aligned=aligned).seconds
         size = elements(batch, rows, layout.sequence)
         softmax, softmax_back = machine.stream(pointwise_bytes(4.0, size)), machine.stream(pointwise_bytes(6.0, size))
         ahead, back = [scores, values, softmax], [scores, times(3.0, values), softmax_back]

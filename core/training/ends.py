@@ -36,18 +36,18 @@ def embedding_time(hidden: Number, layout: Layout, machine: Machine) -> EndTime:
 
 def head_time(hidden: Number, vocabulary: Number, layout: Layout, machine: Machine, framework: dict) -> EndTime:
     """Output head, final norm and loss; bytes per logit by how the framework computes the loss."""
-    rows, tokens = vocabulary_share(vocabulary, layout.tensor), layout.tokens
+    rows, tokens, kept = vocabulary_share(vocabulary, layout.tensor), layout.tokens, machine.kept
     tensor = elements(tokens, hidden, 1.0)
     logits = elements(tokens, rows, 1.0)
     reduce = collective("all-reduce", pointwise_bytes(2.0, tensor), layout.tensor_group, layout.fabric).seconds
     ahead = [
-        machine.matrix(tokens, rows, hidden).seconds,
+        kept.matrix(tokens, rows, hidden).seconds,
         machine.stream(pointwise_bytes(4.0, tensor)),
         machine.stream(pointwise_bytes(framework["loss_forward"], logits), 6),
     ]
     back = [
-        machine.matrix(tokens, hidden, rows).seconds,
-        machine.matrix(hidden, rows, tokens).seconds,
+        kept.matrix(tokens, hidden, rows).seconds,
+        kept.matrix(hidden, rows, tokens).seconds,
         machine.stream(pointwise_bytes(8.0, tensor)),
         machine.stream(pointwise_bytes(framework["loss_backward"], logits), 3),
         reduce,

@@ -103,9 +103,7 @@ def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
     return (heads + more_heads) * head_dim
 
 
-@formula(
-    "max(g/t, c)", "heads", "Ulysses, arXiv 2309.14509: a rank needs a whole head of keys and values"
-)
+@formula("max(g/t, c)", "heads", "Ulysses, arXiv 2309.14509: a rank needs a whole head of keys and values")
 def exchanged_kv_heads(kv_heads: Number, context_parallel: Number) -> Number:
     """Key and value heads that a sequence is exchanged for; repeated where there are fewer than ranks."""
     return maximum(kv_heads, context_parallel)

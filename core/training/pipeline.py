@@ -14,7 +14,7 @@ from ..terms import formula
 from .block import BlockTime
 from .ends import EndTime
 from .layout import Layout
-from .overlap import add_seconds, pointwise_bytes
+from .overlap import add_seconds, pointwise_bytes, times
 
 
 @formula("t_stage", "s")
@@ -96,7 +96,7 @@ def bubble_zero(pipeline: Number, mean_stage: Number, weight_gradient: Number, f
 
 @formula("(p/2−1)·max(0, F&B+B−3W)", "s", "DeepSeek-V3, arXiv 2412.19437, table 2")
 def bubble_dualpipe(pipeline: Number, mean_stage: Number, backward: Number, weight_gradient: Number) -> Number:
-    """Idle time of DualPipe."""
+    """Idle time of DualPipe; an overlapped pair takes a forward and a backward pass."""
     return maximum(0.0, pipeline / 2 - 1) * maximum(0.0, mean_stage + backward - 3 * weight_gradient)
 
 
@@ -156,18 +156,26 @@ def pipeline_time(
             layout.pipeline, transfer, kappa, layout.virtual, layout.micro_batches, slowest, layout.async_transfer
         ),
     )
-    return PipelineTime(
-        block, embedding, head, transfer, slowest, mean, _bubble(layout, block, head, mean), behind, waited
-    )
+    bubble = _bubble(layout, block, embedding, head, mean, waited)
+    return PipelineTime(block, embedding, head, transfer, slowest, mean, bubble, behind, waited)
 
 
-def _bubble(layout: Layout, block: BlockTime, head: EndTime, mean: Number) -> Number:
+def _bubble(
+    layout: Layout, block: BlockTime, embedding: EndTime, head: EndTime, mean: Number, waited: Number
+) -> Number:
     weight = mean_of_layers(layout.layers, block.weight_gradient_seconds, layout.pipeline)
     if layout.schedule in ("zero-bubble", "zero-bubble-v"):
         return bubble_zero(layout.pipeline, mean, weight, 2.0 if layout.schedule == "zero-bubble" else 3.0)
     if layout.schedule == "dualpipe":
-        backward = mean_of_layers(layout.layers, block.backward_seconds, layout.pipeline)
-        return bubble_dualpipe(layout.pipeline, mean, backward, weight)
+        back = mean_stage_seconds(
+            layout.layers,
+            block.backward_seconds,
+            embedding.backward,
+            head.backward,
+            layout.pipeline,
+            times(0.5, waited),
+        )
+        return bubble_dualpipe(layout.pipeline, mean, back, weight)
     return bubble_1f1b(layout.pipeline, mean, layout.virtual)
 
 

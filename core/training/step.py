@@ -128,14 +128,13 @@ def step_time(
     framework = table("frameworks")[scenario.training.framework]
     pipe = pipeline_time(layout, parts.block, parts.embedding, parts.head, rates.kappa, model.hidden)
     head = 0.0 if model.spec.tied else memory.embedding_share
-    sharded = scenario.parallelism.zero == 3
     reduction = data_parallel_time(
         scenario,
         layout,
         pipe,
         memory.block_share,
         (memory.embedding_share, head),
-        (machine.gradient_bytes, memory.widths.gathered if sharded else machine.input_bytes),
+        (machine.gradient_bytes, memory.widths.gathered),
         framework["bucket"],
         rates.kappa,
     )

@@ -294,14 +294,36 @@ def test_the_deadline_is_read_off_the_curve() -> None:
     assert mark.y == 90
     assert mark.x == pytest.approx(64 * (318 / 90) ** (1 / 0.94))
     assert chart.title == "318 days on 64 GPUs; 90 days would take about 256"
-    assert training_figure(training__days=60.0).title == "60.0 days on 64 GPUs; about 64 would do for 90 days"
 
 
-def test_a_deadline_out_of_reach_is_not_claimed() -> None:
-    chart = training_figure(training__days=9000.0, training__bound_days=4000.0)
-    assert chart.title == "9\u202f000 days on 64 GPUs"
+def test_a_short_plan_without_a_deadline_is_not_asked_for_one() -> None:
+    chart = training_figure(training__days=60.0)
+    assert chart.title == "60.0 days on 64 GPUs"
     assert not chart.rules
     assert [mark.name for mark in chart.marks] == ["plan"]
+
+
+def test_the_deadline_of_the_plan_is_drawn_even_where_it_is_out_of_reach() -> None:
+    def chart(days: float, deadline: float) -> Figure:
+        report = training_report(training__days=days)
+        report = replace(report, scenario=TRAINING.with_("training.deadline", deadline * 86400))
+        return training_days(report, gpus_curve(report, gpus_sweep(TRAINING)))
+
+    assert chart(318.0, 120.0).title == "318 days on 64 GPUs; 120 days would take about 192"
+    assert chart(100.0, 110.0).rules[0].label == "110 days"
+    late = chart(9000.0, 90.0)
+    assert late.title == "9\u202f000 days on 64 GPUs; 90 days out of reach"
+    assert [rule.at for rule in late.rules] == [90.0]
+    assert late.y.low < 90
+
+
+def test_fewer_gpus_that_meet_the_deadline_are_named() -> None:
+    report = training_report(training__days=60.0)
+    report = replace(report, scenario=TRAINING.with_("training.deadline", 90 * 86400.0))
+    curve = gpus_curve(report, gpus_sweep(TRAINING))
+    assert training_days(report, curve).title == "60.0 days on 64 GPUs"
+    roomy = replace(curve, values=dict(curve.values) | {"memory.fits": True})
+    assert training_days(report, roomy).title == "60.0 days on 64 GPUs; about 64 would do for 90 days"
 
 
 def test_numbers_of_gpus_that_do_not_fit_are_dashed() -> None:

@@ -47,8 +47,8 @@ def test_memory_is_told_in_gib_and_gb() -> None:
 
 def test_what_the_fit_rule_keeps_free_is_a_row_of_its_own() -> None:
     table = memory_table(training_report(memory__headroom_bytes=20.3 * GIB))
-    assert cell(table, "needed besides", "GiB") == pytest.approx(2.5 * GIB)
-    assert not any(row[0] == "needed besides" for row in memory_table(training_report()).totals)
+    assert cell(table, "kept for driver and slack", "GiB") == pytest.approx(2.5 * GIB)
+    assert not any(row[0] == "kept for driver and slack" for row in memory_table(training_report()).totals)
 
 
 def test_an_overflow_is_short_not_negative() -> None:

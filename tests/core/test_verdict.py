@@ -66,12 +66,13 @@ def test_exposed_traffic_counts_by_group() -> None:
 def test_serving_tells_its_room_and_the_targets_it_misses() -> None:
     said = verdict(serving_report())
     assert said.text == (
-        "Fits with 7.90 GiB to spare, room for 327 requests. Memory bound: a token takes 2.1× its physical bound."
+        "Fits with 7.90 GiB to spare, room for 327 requests. "
+        "Memory bound: a token takes 16.8 ms, 2.1× its physical bound."
     )
     slow = verdict(serving_report(serving__tpot_s=0.06, serving__ttft_s=2.5))
     assert slow.severity == "warn"
-    assert "the next token takes 60.0 ms, over its target of 50.0 ms" in slow.text
-    assert "the first token takes 2.50 s, over its target of 500 ms" in slow.text
+    assert "a token takes 60.0 ms, 7.6× its physical bound and over the target of 50.0 ms; " in slow.text
+    assert "the first token takes 2.50 s, over the target of 500 ms" in slow.text
 
 
 def test_edits_come_by_severity_and_each_once() -> None:

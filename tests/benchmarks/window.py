@@ -1,0 +1,78 @@
+"""From a slider's tick to painted pixels, in a window of four charts at 1440×900 without a display."""
+
+from __future__ import annotations
+
+import time
+
+from PySide6.QtCore import QEvent, QObject, QSettings
+from PySide6.QtWidgets import QApplication
+
+from triledger.core import load_scenario
+from triledger.gui import fonts
+from triledger.gui.store import Store
+from triledger.gui.theme import LIGHT
+from triledger.gui.window import Window
+
+from .measure import Table
+
+
+class Painted(QObject):
+    """Notes when a window has painted what was waiting."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self.count = 0
+        self._window = window
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window and event.type() == QEvent.Type.UpdateRequest:
+            self.count += 1
+        return False
+
+
+def run(table: Table) -> None:
+    application = QApplication.instance() or QApplication(["benchmarks"])
+    assert isinstance(application, QApplication)
+    fonts.load()
+    application.setFont(fonts.font())
+    cases = (
+        ("7b-8xa100-train", "economics.gpu_price", (1.0, 2.0)),
+        ("70b-64xh100-train", "training.sequence_length", (8192, 4096)),
+        ("70b-bf16-8xa100-serve", "serving.concurrency", (16, 32)),
+    )
+    for preset, path, values in cases:
+        window = Window(Store(load_scenario(preset)), QSettings("", QSettings.Format.IniFormat), LIGHT)
+        window.resize(1440, 900)
+        window.show()
+        window.complete()
+        _settle(application)
+        seconds = [_tick(application, window, path, values[turn % 2]) for turn in range(60)][10:]
+        table.times(f"tick to pixels, {preset}, {path}", seconds)
+        window.close()
+        window.deleteLater()
+        _settle(application)
+
+
+def _settle(application: QApplication, seconds: float = 0.15) -> None:
+    """Lets everything that waits for idle time run."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        application.processEvents()
+
+
+def _tick(application: QApplication, window: Window, path: str, value: float) -> float:
+    """Seconds from a change of a field until the window has painted its report."""
+    _settle(application)
+    painted, reported = Painted(window), []
+    note = window.store.report_changed.connect(lambda: reported.append(painted.count))
+    window.installEventFilter(painted)
+    start = time.perf_counter()
+    window.store.set(path, value)
+    while not reported or painted.count == reported[0]:
+        application.processEvents()
+        if time.perf_counter() > start + 5:
+            raise RuntimeError(f"{path} = {value} was not painted")
+    elapsed = time.perf_counter() - start
+    window.store.report_changed.disconnect(note)
+    window.removeEventFilter(painted)
+    return elapsed

@@ -1,0 +1,125 @@
+"""Pipelines: bubbles of the schedules, stages, transfers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.plans import plan
+from triledger.core import evaluate
+from triledger.core.catalogue import catalogue
+from triledger.core.scenario import Scenario
+from triledger.core.training.pipeline import bubble_1f1b, bubble_dualpipe, bubble_zero
+from triledger.core.training.stages import EvenStages
+
+
+@pytest.mark.parametrize(("backward", "column"), [(2.0, 0), (2.3, 1)])
+def test_bubbles_of_the_schedules(backward: float, column: int) -> None:
+    # 8 stages, F = 1, weight gradients W = 1; B = 2, or 2.3 where attention has no weight gradient
+    stage, weight = 1 + backward, 1.0
+    assert bubble_1f1b(8, stage, 1) == pytest.approx((21, 23.1)[column])  # arXiv 1811.06965, 2006.09503
+    assert bubble_1f1b(8, stage, 3) == pytest.approx((7, 7.7)[column])  # arXiv 2104.04473
+    assert bubble_zero(8, stage, weight, 2) == pytest.approx((7, 9.1)[column])  # ZB-H1, arXiv 2401.10241
+    assert bubble_zero(8, stage, weight, 3) == pytest.approx((0, 2.1)[column])  # ZB-V
+    assert bubble_dualpipe(8, stage, backward, weight) == pytest.approx((6, 7.8)[column])  # arXiv 2412.19437
+
+
+def piped(schedule: str = "1f1b", **changes: object) -> Scenario:
+    """Llama-3-70B on 8 stages of 8 with 16 micro-batches."""
+    usual = {
+        "cluster__gpus": 64,
+        "parallelism__tp": 8,
+        "parallelism__pp": 8,
+        "parallelism__zero": 1,
+        "parallelism__sp": True,
+        "parallelism__schedule": schedule,
+        "training__global_batch": 16,
+    }
+    return plan("llama-3-70b", "h100-sxm-80gb", "ib-ndr-400", **(usual | changes))
+
+
+def test_fraction_of_the_bubble() -> None:
+    # arXiv 2104.04473, section 2.2: (p − 1)/m of the ideal time, 1/v of it when interleaved
+    values = evaluate(piped())
+    mean = values["time.bubble_s"] / 7
+    assert mean < values["time.steady_s"] / 16  # the last stage holds the head and is the slowest
+    interleaved = evaluate(piped(parallelism__vpp=5, pipeline__async_transfer="always"))
+    plain = evaluate(piped(pipeline__async_transfer="always"))
+    assert interleaved["time.bubble_s"] == pytest.approx(plain["time.bubble_s"] / 5, rel=1e-12)
+
+
+def test_schedules_in_order_of_their_bubble() -> None:
+    bubbles = [evaluate(piped(word))["time.bubble_s"] for word in ("gpipe", "1f1b", "zero-bubble", "zero-bubble-v")]
+    assert bubbles[0] == bubbles[1]
+    assert bubbles == sorted(bubbles, reverse=True)
+    assert bubbles[-1] < 0.25 * bubbles[1]
+    assert evaluate(piped("dualpipe"))["time.bubble_s"] < bubbles[1]
+
+
+def test_the_bubble_does_not_grow_with_micro_batches() -> None:
+    few, many = (evaluate(piped(training__global_batch=batch)) for batch in (16, 64))
+    assert many["time.bubble_s"] == few["time.bubble_s"]
+    assert many["time.steady_s"] == 4 * few["time.steady_s"]
+
+
+def test_one_stage_has_neither_bubble_nor_transfers() -> None:
+    values = evaluate(piped(cluster__gpus=8, parallelism__pp=1))
+    assert values["time.bubble_s"] == 0
+    assert not [traffic for traffic in values.communication if "pipeline" in traffic.name]
+
+
+def test_the_head_makes_the_last_stage_the_slowest() -> None:
+    # arXiv 2104.04473 has no such model; one with a large vocabulary and few layers shows it
+    values = evaluate(piped())
+    wide = evaluate(piped().with_("model.vocabulary", 8 * 128256))
+    assert wide["time.steady_s"] > 1.3 * values["time.steady_s"]
+    by_time = evaluate(piped().with_("model.vocabulary", 8 * 128256).with_("parallelism.stage_balance", "by-time"))
+    assert by_time["time.steady_s"] < wide["time.steady_s"]
+
+
+def test_transfers_behind_compute_cost_less() -> None:
+    waited, hidden = (
+        evaluate(piped(pipeline__async_transfer=word, training__global_batch=64)) for word in ("never", "always")
+    )
+    row = next(traffic for traffic in waited.communication if "pipeline" in traffic.name)
+    behind = next(traffic for traffic in hidden.communication if "pipeline" in traffic.name)
+    assert row.exposed_seconds == pytest.approx(row.seconds)
+    assert behind.exposed_seconds < row.exposed_seconds
+    assert hidden["time.step_s"] < waited["time.step_s"]
+
+
+def test_transfers_are_hidden_when_the_pipeline_is_interleaved() -> None:
+    auto, always = (
+        evaluate(piped(parallelism__vpp=5, pipeline__async_transfer=word))["time.step_s"] for word in ("auto", "always")
+    )
+    assert auto == always
+    assert evaluate(piped())["time.step_s"] == evaluate(piped(pipeline__async_transfer="never"))["time.step_s"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "stages", "chunks", "expected"),
+    [
+        (126, 16, 1, [7, *[8] * 14, 7]),  # arXiv 2407.21783, section 3.3.2
+        (80, 8, 1, [10] * 8),
+        (6, 4, 1, [1, 2, 2, 1]),
+        (5, 4, 1, [1, 2, 1, 1]),  # of two middle ones the earlier
+        (7, 4, 1, [2, 2, 2, 1]),
+        (5, 2, 2, [2, 3]),  # chunks 1, 2, 1, 1 go around the stages
+        (7, 3, 2, [2, 2, 3]),  # chunks 1, 1, 2, 1, 1, 1
+        (4, 1, 1, [4]),
+    ],
+)
+def test_layers_of_stages(layers: int, stages: int, chunks: int, expected: list[int]) -> None:
+    found = [EvenStages(layers, stages, chunks).layers_on(stage) for stage in range(stages)]
+    assert found == expected
+
+
+def test_a_list_of_layers_sets_the_slowest_stage() -> None:
+    spec = replace(catalogue().models["llama-3-8b"], vocabulary=1000)
+    base = plan(spec, cluster__gpus=4, parallelism__pp=4, training__global_batch=16)
+    even = evaluate(base.with_("parallelism.stage_balance", (8, 8, 8, 8)))
+    uneven = evaluate(base.with_("parallelism.stage_balance", (4, 4, 4, 20)))
+    assert evaluate(base)["time.steady_s"] == even["time.steady_s"]
+    assert uneven["time.steady_s"] == pytest.approx(20 / 8 * even["time.steady_s"], rel=0.02)
+    assert uneven["time.bubble_s"] == even["time.bubble_s"]

@@ -1,0 +1,222 @@
+"""The chart cards: what they show, when they change, and how a chart is taken away."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from pytestqt.qtbot import QtBot
+
+from tests.gui.reports import training_report
+from triledger.core import load_scenario
+from triledger.core.figures.figure import Axis, Bar, Figure, Label, Mark, Rule
+from triledger.core.figures.memory import memory
+from triledger.gui.charts import ChartCard, ChartGrid, description
+from triledger.gui.store import Store
+from triledger.gui.theme import DARK, LIGHT
+
+NAMES = ("roofline", "memory", "communication", "training")
+
+
+class Paths:
+    """Answers the question for a file, and remembers what was suggested."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = ""
+        self.suggested: list[str] = []
+
+    def __call__(self, parent: object, suggestion: str, kinds: str) -> str:
+        self.suggested.append(suggestion)
+        return str(self.folder / self.name) if self.name else ""
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(tmp_path)
+
+
+@pytest.fixture
+def card(qtbot: QtBot, paths: Paths) -> ChartCard:
+    card = ChartCard(LIGHT, paths)
+    qtbot.addWidget(card)
+    card.resize(540, 320)
+    card.show()
+    card.set_figure(memory(training_report()))
+    return card
+
+
+@pytest.fixture
+def grid(qtbot: QtBot, store: Store, paths: Paths) -> Iterator[ChartGrid]:
+    grid = ChartGrid(store, LIGHT, paths)
+    qtbot.addWidget(grid)
+    grid.resize(1100, 640)
+    grid.show()
+    return grid
+
+
+def act(card: ChartCard, text: str) -> None:
+    """Choose an entry of the card's menu."""
+    next(action for action in card.menu.actions() if action.text() == text).trigger()
+
+
+def test_a_screen_reader_hears_what_the_chart_says(card: ChartCard) -> None:
+    assert card.plot.accessibleName() == card.figure.title
+    assert card.plot.focusPolicy() & Qt.FocusPolicy.TabFocus
+    said = card.plot.accessibleDescription()
+    assert said.startswith(card.figure.subtitle)
+    assert "stage 0: 56.4 GiB" in said
+    assert card.menu_button.accessibleName()
+
+
+def test_the_description_names_rows_marks_and_rules() -> None:
+    figure = Figure(
+        "chart",
+        "title",
+        "subtitle",
+        Axis(),
+        Axis(categories=("first", "second")),
+        bars=(Bar("bar", "weights", 0, 0.0, 1.0),),
+        marks=(Mark("plan", "plan", 0.0, 0.0, label="390 days", bold=True), Mark("other", "plan", 0.0, 0.0, label="x")),
+        rules=(Rule("limit", "capacity", "x", 1.0, hover="the limit"),),
+        labels=(Label("2 GB", 0.0, 1.0),),
+    )
+    assert description(figure) == "subtitle. 390 days. second: 2 GB. the limit"
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")])
+def test_a_chart_is_exported_as_a_picture(card: ChartCard, paths: Paths, suffix: str, start: bytes) -> None:
+    paths.name = f"chart{suffix}"
+    act(card, f"Export as {suffix[1:].upper()}…")
+    assert (paths.folder / paths.name).read_bytes().startswith(start)
+    assert paths.suggested == [f"70B-on-64×H100-memory{suffix}"]
+
+
+def test_a_chart_is_exported_as_the_data_behind_it(card: ChartCard, paths: Paths) -> None:
+    paths.name = "chart"
+    act(card, "Export as CSV…")
+    head, *rows = csv.reader((paths.folder / "chart.csv").read_text(encoding="utf-8").splitlines())
+    assert tuple(head) == card.figure.columns
+    assert len(rows) == len(card.figure.rows)
+
+
+def test_an_export_that_is_called_off_writes_nothing(card: ChartCard, paths: Paths) -> None:
+    act(card, "Export as SVG…")
+    assert list(paths.folder.iterdir()) == []
+
+
+def test_an_export_that_fails_says_so(card: ChartCard, paths: Paths, qtbot: QtBot) -> None:
+    paths.name = "missing/chart.svg"
+    with qtbot.waitSignal(card.failed) as failure:
+        act(card, "Export as SVG…")
+    assert "missing" in failure.args[0]
+    assert "\n" not in failure.args[0]
+
+
+def test_a_copied_chart_is_a_picture_and_an_svg(card: ChartCard) -> None:
+    act(card, "Copy chart")
+    data = QGuiApplication.clipboard().mimeData()
+    assert QImage(data.imageData()).width() > card.plot.width()
+    assert b"<svg" in bytes(data.data("image/svg+xml").data())
+
+
+def test_a_copied_table_is_text_for_sheets_and_html_for_documents(card: ChartCard) -> None:
+    act(card, "Copy table")
+    data = QGuiApplication.clipboard().mimeData()
+    head, first, *_ = data.text().splitlines()
+    assert tuple(head.split("\t")) == card.figure.columns
+    assert any(float(cell) > 2**30 for cell in first.split("\t")[1:] if cell), "sizes are in bytes"
+    assert data.html().count("<tr>") == 1 + len(card.figure.rows)
+
+
+def test_a_long_title_keeps_its_words_on_two_lines_and_the_plot_in_its_place(card: ChartCard) -> None:
+    place = card.plot.geometry()
+    one_line = card.heading.grab().toImage()
+    card.heading.set_texts("a title that goes on and on, far longer than the card is wide, to say it all", "subtitle")
+    assert card.plot.geometry() == place
+    assert card.heading.grab().toImage() != one_line
+    assert "to say it all" in card.heading.toolTip()
+
+
+def test_the_grid_shows_the_four_charts_of_a_plan(grid: ChartGrid) -> None:
+    assert [grid.chart(name).figure.name for name in NAMES] == list(NAMES)
+    assert all(grid.chart(name).isVisible() for name in NAMES)
+
+
+def test_a_change_reaches_every_chart(grid: ChartGrid, store: Store) -> None:
+    before = [grid.chart(name).figure for name in NAMES]
+    store.set("training.sequence_length", 8192)
+    store.flush()
+    after = [grid.chart(name).figure for name in NAMES]
+    assert all(a != b for a, b in zip(before, after, strict=True))
+
+
+def test_a_serving_plan_has_its_own_fourth_chart(grid: ChartGrid, store: Store) -> None:
+    store.apply(load_scenario("70b-bf16-8xa100-serve"), "serving")
+    store.flush()
+    assert grid.chart("serving") is grid.chart("training")
+    assert grid.chart("serving").figure.name == "serving"
+
+
+def test_a_hidden_grid_is_not_computed_and_catches_up_when_it_is_shown(grid: ChartGrid, store: Store) -> None:
+    grid.hide()
+    before = grid.chart("memory").figure
+    store.set("training.sequence_length", 8192)
+    store.flush()
+    assert grid.chart("memory").figure == before
+    grid.show()
+    assert grid.chart("memory").figure == memory(store.report)
+
+
+def end_of(grid: ChartGrid) -> float:
+    return grid.chart("communication").plot.frame().x_range[1]
+
+
+def test_axes_hold_still_while_something_is_dragged_and_settle_after_a_rest(
+    grid: ChartGrid, store: Store, qtbot: QtBot
+) -> None:
+    long = end_of(grid)
+    gesture = store.gesture()
+    store.set("training.sequence_length", 1024, gesture)
+    store.flush()
+    assert end_of(grid) == long
+    qtbot.waitUntil(lambda: end_of(grid) < long)
+
+
+def test_another_plan_takes_its_own_axes_at_once(grid: ChartGrid, store: Store) -> None:
+    long = end_of(grid)
+    store.apply(load_scenario("7b-8xa100-train"), "7B")
+    store.flush()
+    assert end_of(grid) < long
+
+
+def test_a_theme_reaches_every_card(grid: ChartGrid) -> None:
+    grid.set_theme(DARK)
+    for name in NAMES:
+        assert grid.chart(name).plot.grab().toImage().pixelColor(2, 2).name() == DARK.surface
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reset_views_brings_everything_back(grid: ChartGrid, name: str) -> None:
+    plot = grid.chart(name).plot
+    whole = plot.frame().x_range
+    plot.box.scaleBy((0.5, 0.5))
+    plot.box.sigRangeChangedManually.emit([True, True])
+    assert plot.frame().x_range != whole
+    grid.reset_views()
+    assert plot.frame().x_range == pytest.approx(whole)
+
+
+def test_a_failing_curve_is_said_in_its_chart(qtbot: QtBot, store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    grid = ChartGrid(store, LIGHT)
+    qtbot.addWidget(grid)
+    grid.show()
+    evaluate: Callable = store.evaluate
+    store.evaluate = lambda scenario: evaluate(scenario) if scenario is store.scenario else 1 / 0
+    store.set("training.sequence_length", 8192)
+    store.flush()
+    assert grid.chart("training").figure.empty
