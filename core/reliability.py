@@ -23,16 +23,16 @@ def mean_time_between_failures(nodes: Number, failures_per_1000_days: Number) ->
 
 @formula("τ*", "s", "Daly 2006, higher-order estimate")
 def checkpoint_interval(checkpoint: Number, mtbf: Number) -> Number:
-    """Best time between checkpoints; an hour where checkpoints cost nothing."""
+    """Best time between checkpoints; an hour for a job without failures."""
     return where(
-        checkpoint > 0,
+        mtbf >= 1e12,
+        3600.0,
         where(
             checkpoint < 2 * mtbf,
             sqrt(2 * checkpoint * mtbf) * (1 + sqrt(checkpoint / (2 * mtbf)) / 3 + checkpoint / (2 * mtbf) / 9)
             - checkpoint,
             mtbf,
         ),
-        3600.0,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .numeric import Number, minimum
 from .report import Point
 from .terms import formula
@@ -33,11 +35,15 @@ def achieved(flops: Number, seconds: Number) -> Number:
     return flops / seconds
 
 
-def point(
-    name: str, phase: str, flops: Number, moved: Number, seconds: Number, peak: Number, bandwidth: Number, bound: str
-) -> Point:
-    """An operator or phase on the roofline; FLOPs, bytes and seconds of one GPU in one step."""
-    ratio = intensity(flops, moved)
-    return Point(
-        name, phase, flops, moved, ratio, attainable(peak, ratio, bandwidth), achieved(flops, seconds), seconds, bound
-    )
+@dataclass(frozen=True)
+class Roof:
+    """The roof of one device: its peak in FLOP/s and its memory bandwidth in bytes/s."""
+
+    peak: Number
+    bandwidth: Number
+
+    def point(self, name: str, phase: str, flops: Number, moved: Number, seconds: Number, bound: str) -> Point:
+        """An operator or phase under the roof; FLOPs, bytes and seconds of one GPU in one step."""
+        ratio = intensity(flops, moved)
+        ceiling = attainable(self.peak, ratio, self.bandwidth)
+        return Point(name, phase, flops, moved, ratio, ceiling, achieved(flops, seconds), seconds, bound)

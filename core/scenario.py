@@ -106,7 +106,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Habits of the pipeline: activation transfers run behind compute when it is interleaved (auto), always or never."""
+    """Habits of the pipeline: transfers run behind compute when it is interleaved (auto), always or never."""
 
     async_transfer: str = "auto"
 

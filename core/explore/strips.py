@@ -45,13 +45,15 @@ def legal_stops(scenario: Scenario, path: str, stops: tuple[float, ...]) -> froz
     return frozenset(stop for stop, holds in zip(stops, mask, strict=True) if holds) or None
 
 
-def refusal(before: Scenario, after: Scenario) -> str:
-    """The rule that a change breaks, in one line that says what would do; empty where it breaks none anew."""
+def refusal(before: Scenario, after: Scenario, path: str) -> str:
+    """The rule that a change at a path breaks, in one line that says what would do; empty where it breaks none anew.
+
+    Another field that the rule speaks of is named.
+    """
     known = {violation.field for violation in violations(before)}
     for broken in violations(after):
         if broken.field not in known:
-            label = FIELDS[broken.field].label if broken.field in FIELDS else broken.field
-            return f"{label}: {broken.message}"
+            return broken.message if broken.field == path else f"{FIELDS[broken.field].label}: {broken.message}"
     return ""
 
 

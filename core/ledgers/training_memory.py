@@ -14,6 +14,7 @@ from ..model import parameters as count
 from ..model.layers import Model
 from ..numeric import Number, is_array, where
 from ..scenario import Scenario
+from ..sums import add_bytes
 from ..terms import formula
 from ..training.layout import Layout
 from .activations import block_activations, in_flight
@@ -122,12 +123,6 @@ def step_copy_bytes(width: Number, parameters: Number, shards: Number) -> Number
 def nothing_held() -> Number:
     """Nothing of this item at the instant of the peak."""
     return 0.0
-
-
-@formula("Σ", "B")
-def add_bytes(first: Number, second: Number) -> Number:
-    """Sum of two items."""
-    return first + second
 
 
 @formula("peak", "B")

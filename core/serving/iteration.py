@@ -17,8 +17,8 @@ from ..ledgers.serving_weights import serving_vocabulary
 from ..model.layers import Matrix, Model
 from ..numeric import Number, is_array, maximum
 from ..scenario import Scenario
+from ..sums import times_seconds, total_seconds
 from ..terms import formula
-from ..training.overlap import times, total
 from . import kernels
 from .collectives import TensorGroup, gathered_bytes, hidden_bytes, hop_seconds, hops, reached
 from .rates import Format, Rates, rates_of
@@ -188,9 +188,9 @@ class Pass:
         count = allreduces(self.layers, self.model.block.norms)
         buffer, logits = hidden_bytes(rows, hidden), gathered_bytes(answered, self.vocabulary, self.group.ranks)
         hop_count = hops(self.pipeline)
-        reduce, gather = times(count, self.group.seconds(buffer)), self.group.seconds(logits)
-        hop = times(hop_count, hop_seconds(buffer, self.hop_rate, engine.hop))
-        device = device_seconds(total([each.seconds for each in operators]), launches, reduce, gather, hop)
+        reduce, gather = times_seconds(count, self.group.seconds(buffer)), self.group.seconds(logits)
+        hop = times_seconds(hop_count, hop_seconds(buffer, self.hop_rate, engine.hop))
+        device = device_seconds(total_seconds([each.seconds for each in operators]), launches, reduce, gather, hop)
         host = host_seconds(engine.t_host, engine.t_seq, answered, self.grace)
         seconds = side_by_side(device, host) if engine.overlapped else one_after_the_other(device, host)
         if eager:
@@ -199,11 +199,11 @@ class Pass:
             rows,
             operators,
             launches,
-            times(count, self.group.sent(buffer)),
+            times_seconds(count, self.group.sent(buffer)),
             reduce,
             self.group.sent(logits),
             gather,
-            times(hop_count, buffer),
+            times_seconds(hop_count, buffer),
             hop,
             device,
             host,
@@ -214,11 +214,11 @@ class Pass:
         layers = self.layers
         return Operator(
             each.name,
-            times(layers, each.flops),
-            times(layers, each.bytes),
-            times(layers, each.math),
-            times(layers, each.memory),
-            times(layers, each.seconds),
+            times_seconds(layers, each.flops),
+            times_seconds(layers, each.bytes),
+            times_seconds(layers, each.math),
+            times_seconds(layers, each.memory),
+            times_seconds(layers, each.seconds),
             each.peak,
         )
 

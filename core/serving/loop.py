@@ -62,7 +62,8 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
     running = most
     if is_array(rate) or rate > 0:
-        running = steady.closed_or_open(rate, most, _open_batch(scenario, passes, memory, context, most, alone))
+        opened = _open_batch(scenario, passes, memory, context, most, (prompt.chunks, prefill.seconds))
+        running = steady.closed_or_open(rate, most, opened)
     micro = steady.micro_batch(running, pipeline)
     decode = passes.decode(micro, context)
     step = steady.pipelined_seconds(decode.seconds, pipeline, running, engine.pipeline)
@@ -110,17 +111,25 @@ def _beside(
 
 
 def _open_batch(
-    scenario: Scenario, passes: Pass, memory: ServingMemory, context: Number, most: Number, prompt: Number
+    scenario: Scenario,
+    passes: Pass,
+    memory: ServingMemory,
+    context: Number,
+    most: Number,
+    prompt: tuple[Number, Number],
 ) -> Number:
-    """Sequences that a request rate keeps running, decode iterations taken as a line from one sequence to the most."""
-    pipeline, output = scenario.parallelism.pp, scenario.serving.output_tokens
+    """Sequences that a request rate keeps running, decode iterations taken as a line from one sequence to the most.
+
+    `prompt` is the number of iterations of a prompt and the time of one that is alone.
+    """
+    pipeline, output, engine = scenario.parallelism.pp, scenario.serving.output_tokens, passes.settings.engine
     rate = steady.rate_each(scenario.serving.request_rate, memory.replicas, pipeline)
     micro = steady.micro_batch(most, pipeline)
-    reached = passes.settings.engine.pipeline
     one, full = (
-        steady.pipelined_seconds(passes.decode(batch, context).seconds, pipeline, most, reached)
+        steady.pipelined_seconds(passes.decode(batch, context).seconds, pipeline, most, engine.pipeline)
         for batch in (1.0, micro)
     )
-    prefill = steady.prefill_share(rate, prompt)
+    added = steady.prompt_seconds(*prompt) if engine.prefill_first else steady.added_seconds(*prompt, one)
+    prefill = steady.prefill_share(rate, added)
     found = steady.littles_batch(rate, output, one, steady.slope(one, full, micro), prefill, micro)
     return steady.in_all_micro_batches(found, pipeline)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..numeric import Number
 from ..report import Point
-from ..roofline import point
+from ..roofline import Roof
+from ..sums import total_seconds
 from ..terms import formula
-from ..training.overlap import total
 from .iteration import Iteration, Operator
 from .plan import Plan
 
@@ -40,7 +40,7 @@ def points(plan: Plan) -> list[Point]:
     peak = plan.passes.rates.blocks.peak
     whole = _together("whole prefill", list(prefill.operators))
     bound = "compute" if whole.math >= whole.memory else "memory"
-    rows.append(point(whole.name, "prefill", whole.flops, whole.bytes, prefill.seconds, peak, bandwidth, bound))
+    rows.append(Roof(peak, bandwidth).point(whole.name, "prefill", whole.flops, whole.bytes, prefill.seconds, bound))
     return rows
 
 
@@ -49,13 +49,13 @@ def _together(name: str, operators: list[Operator]) -> Operator:
         name,
         all_flops([each.flops for each in operators]),
         all_bytes([each.bytes for each in operators]),
-        total([each.math for each in operators]),
-        total([each.memory for each in operators]),
-        total([each.seconds for each in operators]),
+        total_seconds([each.math for each in operators]),
+        total_seconds([each.memory for each in operators]),
+        total_seconds([each.seconds for each in operators]),
         operators[0].peak,
     )
 
 
 def _operator(each: Operator, phase: str, bandwidth: Number) -> Point:
     bound = "compute" if each.math >= each.memory else "memory"
-    return point(each.name, phase, each.flops, each.bytes, each.seconds, each.peak, bandwidth, bound)
+    return Roof(each.peak, bandwidth).point(each.name, phase, each.flops, each.bytes, each.seconds, bound)

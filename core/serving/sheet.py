@@ -10,9 +10,9 @@ from ..numeric import Number, is_array
 from ..report import Sheet
 from ..roofline import knee
 from ..scenario import Scenario
+from ..sums import total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
-from ..training.overlap import total
 from . import bounds, kernels, points
 from .cost import cost_values
 from .findings import serving_findings
@@ -115,11 +115,13 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
     flops, tokens = values["compute.model_flops_per_step"], values["compute.tokens_per_step"]
     moved = bounds.step_bytes(plan.memory.pass_weights, decode.operator("attention core").bytes)
     exposed = bounds.communication_part(decode.allreduces, decode.gather, decode.hops)
-    sent = total([decode.allreduce_bytes, decode.gather_bytes, decode.hop_bytes])
+    sent = total_seconds([decode.allreduce_bytes, decode.gather_bytes, decode.hop_bytes])
     bound = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, accelerator.memory_bandwidth),
-        days.link_floor(total([decode.allreduce_bytes, decode.gather_bytes]), _link_peak(scenario, plan.passes)),
+        days.link_floor(
+            total_seconds([decode.allreduce_bytes, decode.gather_bytes]), _link_peak(scenario, plan.passes)
+        ),
         days.link_floor(decode.hop_bytes, accelerator.pcie),
     )
     rate = days.throughput(tokens, step)
@@ -157,8 +159,8 @@ def _shares(steady: Steady, exposed: Number) -> dict[str, Any]:
     """The five shares of the decode step, which sum to it, and the word for the largest."""
     decode = steady.decode
     kinds = [(each.math, each.memory, each.seconds) for each in decode.operators]
-    math = total([bounds.compute_part(*each) for each in kinds])
-    moved = total([bounds.memory_part(*each) for each in kinds])
+    math = total_seconds([bounds.compute_part(*each) for each in kinds])
+    moved = total_seconds([bounds.memory_part(*each) for each in kinds])
     launch = bounds.launch_part(decode.launches, decode.seconds, decode.device)
     shares = (math, moved, exposed, launch)
     five = (*shares, steady.idle)

@@ -13,9 +13,9 @@ from ..machine.device import Kernel, Machine
 from ..model.layers import Block
 from ..numeric import Number, is_array
 from ..scenario import Scenario
+from ..sums import add_seconds, times_seconds, total_seconds
 from .layout import Layout
 from .overlap import (
-    add_seconds,
     elements,
     exchanged_kv_heads,
     exposed_behind,
@@ -28,8 +28,6 @@ from .overlap import (
     per_micro_batch,
     pointwise_bytes,
     tensor_share,
-    times,
-    total,
 )
 
 
@@ -145,14 +143,14 @@ class BlockTimer:
             if machine.cast_bytes:
                 cast_ahead.append(self._cast(tokens, inputs, outputs))
                 cast_back.append(machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, outputs, 1.0))))
-        weights = total(weight)
+        weights = total_seconds(weight)
         return Matrices(
-            total(ahead),
-            add_seconds(total(back), weights),
+            total_seconds(ahead),
+            add_seconds(total_seconds(back), weights),
             weights,
-            total(accumulate) if accumulate else 0.0,
-            total(cast_ahead) if cast_ahead else 0.0,
-            total(cast_back) if cast_back else 0.0,
+            total_seconds(accumulate) if accumulate else 0.0,
+            total_seconds(cast_ahead) if cast_ahead else 0.0,
+            total_seconds(cast_back) if cast_back else 0.0,
         )
 
     def _cast(self, tokens: Number, inputs: Number, outputs: Number) -> Number:
@@ -189,12 +187,12 @@ class BlockTimer:
         values = kept.matrix(rows, head_dim, layout.sequence, batch, aligned=aligned).seconds
         size = elements(batch, rows, layout.sequence)
         softmax, softmax_back = machine.stream(pointwise_bytes(4.0, size)), machine.stream(pointwise_bytes(6.0, size))
-        ahead, back = [scores, values, softmax], [scores, times(3.0, values), softmax_back]
+        ahead, back = [scores, values, softmax], [scores, times_seconds(3.0, values), softmax_back]
         if self.training.dropout:
             mask = machine.stream(pointwise_bytes(5.0, size))
             ahead.append(mask)
             back.append(mask)
-        return total(ahead), total(back)
+        return total_seconds(ahead), total_seconds(back)
 
     def _pointwise(self) -> tuple[Number, Number, Number]:
         """Seconds forward, backward, and of the forward part that selective recomputation repeats."""
@@ -204,15 +202,15 @@ class BlockTimer:
         local = elements(layout.tokens, block.hidden, tensor_share(layout.tensor))
         inner = elements(layout.tokens, ffn.local_size(layout.tensor), 1.0)
         mask = int(self.training.dropout)
-        norms = times(block.norms, machine.stream(pointwise_bytes(4.0, residual)))
-        residuals = times(block.norms, machine.stream(pointwise_bytes(6.0 + mask, residual)))
+        norms = times_seconds(block.norms, machine.stream(pointwise_bytes(4.0, residual)))
+        residuals = times_seconds(block.norms, machine.stream(pointwise_bytes(6.0 + mask, residual)))
         relayout = machine.stream(pointwise_bytes(4.0, local))
         activation = machine.stream(pointwise_bytes(6.0 if ffn.gated else 4.0, inner))
         ahead = [norms, residuals, relayout, activation]
         back = [
-            times(block.norms, machine.stream(pointwise_bytes(10.0, residual), 2)),
+            times_seconds(block.norms, machine.stream(pointwise_bytes(10.0, residual), 2)),
             residuals,
-            times(block.norms, machine.stream(pointwise_bytes(6.0, residual))),
+            times_seconds(block.norms, machine.stream(pointwise_bytes(6.0, residual))),
             relayout,
             machine.stream(pointwise_bytes(10.0 if ffn.gated else 6.0, inner)),
         ]
@@ -229,7 +227,7 @@ class BlockTimer:
         if attention.qk_norm:
             ahead.append(machine.stream(pointwise_bytes(4.0, queries), 2))
             back.append(machine.stream(pointwise_bytes(10.0, queries), 2))
-        return total(ahead), total(back), add_seconds(norms, activation)
+        return total_seconds(ahead), total_seconds(back), add_seconds(norms, activation)
 
     def _with_tensor_traffic(self, forward: Pass, backward: Pass) -> tuple[Pass, Pass]:
         """Exposed tensor parallel collectives: two pairs a block and pass, one where the block is parallel."""
@@ -242,10 +240,10 @@ class BlockTimer:
         if layout.sp:
             gather = collective("all-gather", buffer, layout.tensor_group, layout.fabric).seconds
             scatter = collective("reduce-scatter", buffer, layout.tensor_group, layout.fabric).seconds
-            ahead = back = times(count, add_seconds(gather, scatter))
-            hidden = times(count, gather)
+            ahead = back = times_seconds(count, add_seconds(gather, scatter))
+            hidden = times_seconds(count, gather)
         else:
-            ahead = times(count, collective("all-reduce", buffer, layout.tensor_group, layout.fabric).seconds)
+            ahead = times_seconds(count, collective("all-reduce", buffer, layout.tensor_group, layout.fabric).seconds)
             back, hidden = (0.0, ahead) if overlap.tp_backward else (ahead, 0.0)
         traffic_back = add_seconds(back, hidden)
         traffic = ahead
@@ -277,12 +275,12 @@ class BlockTimer:
         if scheme == "ulysses":
             heads = attention.local_heads(layout.tensor)
             exchanged = exchanged_kv_heads(attention.local_kv_heads(layout.tensor), layout.context)
-            cost = times(2.0, add_seconds(self._exchange(heads), self._exchange(exchanged)))
+            cost = times_seconds(2.0, add_seconds(self._exchange(heads), self._exchange(exchanged)))
             return replace(forward, context=cost, context_traffic=cost), replace(
                 backward, context=cost, context_traffic=cost
             )
         ahead = collective("all-gather", buffer, layout.context_group, layout.fabric).seconds
-        back = times(2.0, ahead)
+        back = times_seconds(2.0, ahead)
         if scheme == "all-gather":
             return replace(forward, context=ahead, context_traffic=ahead), replace(
                 backward, context=back, context_traffic=back

@@ -6,10 +6,10 @@ from typing import Any
 
 from ..numeric import Number, largest, maximum, minimum, where
 from ..scenario import Scenario
+from ..sums import add_seconds, times_seconds, total_seconds
 from ..terms import formula
 from .layout import Layout
 from .operators import block_count, step_share
-from .overlap import add_seconds, times, total
 from .step import StepTime
 
 
@@ -89,12 +89,15 @@ def bottleneck(scenario: Scenario, layout: Layout, step: StepTime, values: dict[
             launches = launches + 1.0
     attention = step_share(block.forward.attention, again, block.backward.attention, blocks)
     pointwise = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
-    compute, memory = times(blocks, total(math)), add_seconds(times(blocks, total(moved)), pointwise)
+    compute, memory = (
+        times_seconds(blocks, total_seconds(math)),
+        add_seconds(times_seconds(blocks, total_seconds(moved)), pointwise),
+    )
     if scenario.training.attention == "flash":
         compute = add_seconds(compute, attention)
     else:
         memory = add_seconds(memory, attention)
-    launch = times(blocks, times(launches, step.machine.rates.t_k))
+    launch = times_seconds(blocks, times_seconds(launches, step.machine.rates.t_k))
     pipe = step.pipeline
     idle = pipeline_idle(pipe.bubble, layout.micro_batches, pipe.slowest_stage, pipe.mean_stage)
     exposed = values["communication.exposed_seconds"]

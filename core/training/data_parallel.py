@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from ..machine.collectives import collective
 from ..numeric import Number, floor, maximum, where
 from ..scenario import Scenario
+from ..sums import add_seconds, times_bytes, times_seconds
 from ..terms import formula
 from .layout import Layout
-from .overlap import add_seconds, exposed_behind, times
+from .overlap import exposed_behind
 from .pipeline import PipelineTime
 
 
@@ -130,14 +131,14 @@ def data_parallel_time(
     repeats = layout.micro_batches if zero == 2 else 1.0
     window = backward_window(pieces, layout.layers, layout.pipeline, pipe.block.backward_seconds)
     cost = exposed_behind(reduce.seconds, window, kappa) if hide else reduce.seconds
-    cost = only_if_sharded(layout.data_group.ranks, times(repeats, cost))
+    cost = only_if_sharded(layout.data_group.ranks, times_seconds(repeats, cost))
     flows = [
         Flow(
             "gradients",
             "gradients",
             kind,
             times_bytes(repeats, reduce.sent),
-            times(repeats, reduce.seconds),
+            times_seconds(repeats, reduce.seconds),
             cost,
             repeats,
             "backward" if hide else "",
@@ -162,12 +163,6 @@ def data_parallel_time(
         )
     exposed = flows[0].exposed if len(flows) == 1 else add_seconds(flows[0].exposed, flows[1].exposed)
     return DataParallelTime(tuple(flows), exposed)
-
-
-@formula("n·S", "B")
-def times_bytes(count: Number, sent: Number) -> Number:
-    """Bytes of a collective that runs several times a step."""
-    return count * sent
 
 
 @formula("S_embedding + S_head", "B")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from ..machine.collectives import collective
 from ..machine.device import Machine
 from ..numeric import Number
+from ..sums import total_seconds
 from ..terms import formula
 from .layout import Layout
-from .overlap import elements, pointwise_bytes, total
+from .overlap import elements, pointwise_bytes
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ def embedding_time(hidden: Number, layout: Layout, machine: Machine) -> EndTime:
     """Lookup, its gradient, and the all-reduce that gathers the split vocabulary."""
     tensor = elements(layout.tokens, hidden, 1.0)
     reduce = collective("all-reduce", pointwise_bytes(2.0, tensor), layout.tensor_group, layout.fabric).seconds
-    ahead = total([machine.stream(pointwise_bytes(8.0, tensor), 3), reduce])
+    ahead = total_seconds([machine.stream(pointwise_bytes(8.0, tensor), 3), reduce])
     return EndTime(ahead, machine.stream(pointwise_bytes(10.0, tensor), 3))
 
 
@@ -52,4 +53,4 @@ def head_time(hidden: Number, vocabulary: Number, layout: Layout, machine: Machi
         machine.stream(pointwise_bytes(framework["loss_backward"], logits), 3),
         reduce,
     ]
-    return EndTime(total(ahead), total(back))
+    return EndTime(total_seconds(ahead), total_seconds(back))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..machine import kernels
 from ..model.layers import Model
 from ..numeric import Number
 from ..report import Point
-from ..roofline import point
+from ..roofline import Roof
 from ..scenario import Scenario
+from ..sums import total_bytes
 from ..terms import formula
 from .layout import Layout
 from .step import StepTime
@@ -73,62 +72,39 @@ def flops_per_gpu(flops: Number, gpus: Number) -> Number:
     return flops / gpus
 
 
-@formula("bytes", "B")
-def add_all(matrices: Number, attention: Number, pointwise: Number, optimizer: Number) -> Number:
-    """Bytes of a whole step on one GPU."""
-    return matrices + attention + pointwise + optimizer
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Seconds of a step by what binds them."""
-
-    compute: Number
-    memory: Number
-    launch: Number
-    communication: Number
-    pipeline: Number
-
-
 def operator_points(
     scenario: Scenario, model: Model, layout: Layout, step: StepTime, model_flops: Number, peak: Number
 ) -> list[Point]:
     """Matrices, attention, pointwise kernels, optimizer, and the whole step."""
-    device, machine, block = scenario.cluster.accelerator, step.machine, step.pipeline.block
-    bandwidth = device.memory_bandwidth
+    block, memory_rate = step.pipeline.block, step.machine.memory_rate
+    roof = Roof(peak, scenario.cluster.accelerator.memory_bandwidth)
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
     again = 2.0 if scenario.training.recompute == "full" else 1.0
+    seconds = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
+    streamed = bytes_of_seconds(seconds, memory_rate)
+    optimizer = bytes_of_seconds(step.optimizer, memory_rate)
+    points = [
+        *_matrix_points(model, layout, step, blocks, again, roof),
+        _attention_point(scenario, model, layout, step, blocks, again, roof),
+        roof.point("norms and activation", "step", pointwise_flops(streamed), streamed, seconds, "memory"),
+        roof.point("optimizer", "step", adam_flops(optimizer), optimizer, step.optimizer, "memory"),
+    ]
+    flops = flops_per_gpu(model_flops, scenario.cluster.gpus)
+    moved = total_bytes([operator.bytes for operator in points])
+    return [*points, roof.point("whole step", "step", flops, moved, step.seconds, "")]
+
+
+def _matrix_points(
+    model: Model, layout: Layout, step: StepTime, blocks: Number, again: Number, roof: Roof
+) -> list[Point]:
     points: list[Point] = []
     for matrix in model.block.projections(layout.tensor):
-        ahead, back, weight = block.operators[matrix.name]
+        ahead, back, weight = step.pipeline.block.operators[matrix.name]
         flops = products_flops(layout.tokens, matrix.inputs, matrix.outputs, 2.0 + again, blocks)
         moved = sum_of_kernels(ahead.moved, again, back.moved, weight.moved, blocks)
         seconds = sum_of_kernels(ahead.seconds, again, back.seconds, weight.seconds, blocks)
-        points.append(
-            point(
-                matrix.name,
-                "step",
-                flops,
-                moved,
-                seconds,
-                peak,
-                bandwidth,
-                _bound(ahead.math, ahead.moved, machine.memory_rate),
-            )
-        )
-    points.append(_attention_point(scenario, model, layout, step, blocks, again, peak))
-    seconds = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
-    streamed = bytes_of_seconds(seconds, machine.memory_rate)
-    vector = pointwise_flops(streamed)
-    points.append(point("norms and activation", "step", vector, streamed, seconds, peak, bandwidth, "memory"))
-    matrices = sum_of(points[:-2])
-    optimizer = bytes_of_seconds(step.optimizer, machine.memory_rate)
-    points.append(
-        point("optimizer", "step", adam_flops(optimizer), optimizer, step.optimizer, peak, bandwidth, "memory")
-    )
-    whole = add_all(matrices, points[len(points) - 3].bytes, streamed, optimizer)
-    flops = flops_per_gpu(model_flops, scenario.cluster.gpus)
-    points.append(point("whole step", "step", flops, whole, step.seconds, peak, bandwidth, ""))
+        bound = _bound(ahead.math, ahead.moved, step.machine.memory_rate)
+        points.append(roof.point(matrix.name, "step", flops, moved, seconds, bound))
     return points
 
 
@@ -144,26 +120,12 @@ def adam_flops(moved: Number) -> Number:
     return 12 / 34 * moved
 
 
-@formula("Σ", "B")
-def add_bytes(first: Number, second: Number) -> Number:
-    """Two sets of bytes together."""
-    return first + second
-
-
-def sum_of(points: list[Point]) -> Number:
-    """Bytes of some operators together."""
-    result = points[0].bytes
-    for more in points[1:]:
-        result = add_bytes(result, more.bytes)
-    return result
-
-
 def _bound(math: Number, moved: Number, memory_rate: Number) -> str:
     return "compute" if math >= moved / memory_rate else "memory"
 
 
 def _attention_point(
-    scenario: Scenario, model: Model, layout: Layout, step: StepTime, blocks: Number, again: Number, peak: Number
+    scenario: Scenario, model: Model, layout: Layout, step: StepTime, blocks: Number, again: Number, roof: Roof
 ) -> Point:
     attention, block = model.block.attention, step.pipeline.block
     heads, kv_heads = attention.local_heads(layout.tensor), attention.local_kv_heads(layout.tensor)
@@ -176,5 +138,4 @@ def _attention_point(
     else:
         moved = unfused_bytes(layout.tokens, heads, layout.sequence, 2.0 + again, blocks)
     seconds = step_share(block.forward.attention, again, block.backward.attention, blocks)
-    bandwidth = scenario.cluster.accelerator.memory_bandwidth
-    return point("attention", "step", flops, moved, seconds, peak, bandwidth, "compute" if flash else "memory")
+    return roof.point("attention", "step", flops, moved, seconds, "compute" if flash else "memory")

@@ -1,4 +1,4 @@
-"""Sums of times, and what communication costs a step when it hides behind compute."""
+"""Sizes of tensors, and what communication costs a step when it hides behind compute."""
 
 from __future__ import annotations
 
@@ -19,18 +19,6 @@ def pointwise_bytes(bytes_per_element: Number, elements: Number) -> Number:
 def elements(tokens: Number, width: Number, share: Number) -> Number:
     """Elements of a tensor on one rank."""
     return tokens * width * share
-
-
-@formula("Σ", "s")
-def add_seconds(first: Number, second: Number) -> Number:
-    """Two things one after the other."""
-    return first + second
-
-
-@formula("n·t", "s")
-def times(count: Number, seconds: Number) -> Number:
-    """Something done several times."""
-    return count * seconds
 
 
 @formula("x + κ·min", "s", _OVERLAP)
@@ -107,11 +95,3 @@ def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
 def exchanged_kv_heads(kv_heads: Number, context_parallel: Number) -> Number:
     """Key and value heads that a sequence is exchanged for; repeated where there are fewer than ranks."""
     return maximum(kv_heads, context_parallel)
-
-
-def total(values: list[Number]) -> Number:
-    """Sum of times, as a chain of additions that the working can show."""
-    result = values[0]
-    for value in values[1:]:
-        result = add_seconds(result, value)
-    return result

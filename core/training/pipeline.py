@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from ..machine.collectives import collective
 from ..numeric import Number, largest, maximum, minimum, where
+from ..sums import add_seconds, times_seconds
 from ..terms import formula
 from .block import BlockTime
 from .ends import EndTime
 from .layout import Layout
-from .overlap import add_seconds, pointwise_bytes, times
+from .overlap import pointwise_bytes
 
 
 @formula("t_stage", "s")
@@ -173,7 +174,7 @@ def _bubble(
             embedding.backward,
             head.backward,
             layout.pipeline,
-            times(0.5, waited),
+            times_seconds(0.5, waited),
         )
         return bubble_dualpipe(layout.pipeline, mean, back, weight)
     return bubble_1f1b(layout.pipeline, mean, layout.virtual)

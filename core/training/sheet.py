@@ -16,6 +16,7 @@ from ..numeric import Number, is_array
 from ..report import Sheet
 from ..roofline import knee
 from ..scenario import Scenario
+from ..sums import add_bytes, add_seconds
 from ..terms import formula, is_recording
 from . import days, operators
 from .bottleneck import bottleneck
@@ -145,9 +146,9 @@ def _communication(sheet: Sheet, rows: list[Row]) -> None:
         sheet.communication.append(row)
         inside = add_inside(inside, row.bytes_per_gpu, crosses)
         across = add_across(across, row.bytes_per_gpu, crosses)
-        exposed = add_exposed(exposed, row.exposed_seconds)
+        exposed = add_seconds(exposed, row.exposed_seconds)
     sheet.values |= {
-        "communication.bytes_per_gpu": add_sent(inside, across),
+        "communication.bytes_per_gpu": add_bytes(inside, across),
         "communication.scale_up_bytes_per_gpu": inside,
         "communication.scale_out_bytes_per_gpu": across,
         "communication.exposed_seconds": exposed,
@@ -164,18 +165,6 @@ def add_inside(total: Number, sent: Number, crosses: Number) -> Number:
 def add_across(total: Number, sent: Number, crosses: Number) -> Number:
     """Bytes sent by one GPU across the network, added up."""
     return total + sent * crosses
-
-
-@formula("Σ", "B")
-def add_sent(first: Number, second: Number) -> Number:
-    """Bytes sent by one GPU in a step, added up."""
-    return first + second
-
-
-@formula("Σ", "s")
-def add_exposed(first: Number, second: Number) -> Number:
-    """Exposed seconds of a step, added up."""
-    return first + second
 
 
 def _bound(

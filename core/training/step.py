@@ -12,12 +12,12 @@ from ..model.layers import Model
 from ..model.parameters import padded_vocabulary
 from ..numeric import Number, is_array, log, maximum, sqrt, where
 from ..scenario import Scenario
+from ..sums import add_seconds
 from ..terms import formula
 from .block import BlockTime, BlockTimer
 from .data_parallel import DataParallelTime, data_parallel_time, only_if_sharded
 from .ends import EndTime, embedding_time, head_time
 from .layout import Layout
-from .overlap import add_seconds
 from .pipeline import PipelineTime, pipeline_time, steady_seconds
 from .stages import TimedStages, balanced_last_layers
 

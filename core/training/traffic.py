@@ -7,9 +7,10 @@ from ..model.layers import Model
 from ..numeric import Number, is_array, where
 from ..report import Traffic
 from ..scenario import Scenario
+from ..sums import add_bytes, times_bytes, times_seconds
 from ..terms import formula
 from .layout import Layout
-from .overlap import elements, exchanged_kv_heads, heads_width, pointwise_bytes, times
+from .overlap import elements, exchanged_kv_heads, heads_width, pointwise_bytes
 from .pipeline import boundary_bytes, in_one_domain, only_in_pipeline
 from .step import StepTime
 
@@ -18,18 +19,6 @@ from .step import StepTime
 def block_passes(layers: Number, pipeline: Number, micro_batches: Number, passes: Number) -> Number:
     """How often something happens a step that happens some times in each block and micro-batch; mean over stages."""
     return layers / pipeline * micro_batches * passes
-
-
-@formula("n·x", "s")
-def repeated_seconds(count: Number, seconds: Number) -> Number:
-    """Seconds of something that happens several times a step."""
-    return count * seconds
-
-
-@formula("n·S", "B")
-def repeated_bytes(count: Number, sent: Number) -> Number:
-    """Bytes of something that happens several times a step."""
-    return count * sent
 
 
 @formula("forward + recomputation", "passes")
@@ -137,9 +126,9 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
     hides = scenario.overlap.tp_backward or layout.sp
     ahead = block_passes(layout.layers, layout.pipeline, layout.micro_batches, again)
     back = block_passes(layout.layers, layout.pipeline, layout.micro_batches, 1.0)
-    back_bytes = repeated_bytes(repeated_bytes(back, pairs), sent)
+    back_bytes = times_bytes(times_bytes(back, pairs), sent)
     if layout.sp:
-        back_bytes = both_bytes(back_bytes, repeated_bytes(repeated_bytes(back, pairs), gathered))
+        back_bytes = add_bytes(back_bytes, times_bytes(times_bytes(back, pairs), gathered))
     rows = [
         _row(
             "tensor parallel, forward",
@@ -148,11 +137,11 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             "tensor parallel",
             layout.tensor,
             group.crosses,
-            repeated_bytes(ahead, pairs),
-            repeated_bytes(repeated_bytes(ahead, pairs), sent),
-            repeated_seconds(ahead, block.forward.tensor_traffic),
+            times_bytes(ahead, pairs),
+            times_bytes(times_bytes(ahead, pairs), sent),
+            times_seconds(ahead, block.forward.tensor_traffic),
             "matrix products, in chunks" if scenario.overlap.tp_forward and layout.sp else "",
-            repeated_seconds(ahead, block.forward.tensor),
+            times_seconds(ahead, block.forward.tensor),
         ),
         _row(
             "tensor parallel, backward",
@@ -161,16 +150,16 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             "tensor parallel",
             layout.tensor,
             group.crosses,
-            repeated_bytes(back, pairs),
+            times_bytes(back, pairs),
             back_bytes,
-            repeated_seconds(back, block.backward.tensor_traffic),
+            times_seconds(back, block.backward.tensor_traffic),
             "gradient products" if hides else "",
-            repeated_seconds(back, block.backward.tensor),
+            times_seconds(back, block.backward.tensor),
         ),
     ]
     ends = collective("all-reduce", buffer, group, layout.fabric)
     count = ends_per_step(layout.micro_batches, layout.pipeline)
-    seconds = repeated_seconds(count, ends.seconds)
+    seconds = times_seconds(count, ends.seconds)
     rows.append(
         _row(
             "tensor parallel, embedding and head",
@@ -180,19 +169,13 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             layout.tensor,
             group.crosses,
             count,
-            repeated_bytes(count, ends.sent),
+            times_bytes(count, ends.sent),
             seconds,
             "",
             seconds,
         )
     )
     return rows
-
-
-@formula("Σ", "B")
-def both_bytes(first: Number, second: Number) -> Number:
-    """Two flows together."""
-    return first + second
 
 
 @formula("2·m/p", "times")
@@ -208,7 +191,8 @@ def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTim
     scheme, group = layout.context_scheme, layout.context_group
     heads, kv_heads = attention.local_heads(layout.tensor), attention.local_kv_heads(layout.tensor)
     if scheme == "ulysses":
-        width = times(2.0, heads_width(heads, exchanged_kv_heads(kv_heads, layout.context), attention.head_dim))
+        exchanged = heads_width(heads, exchanged_kv_heads(kv_heads, layout.context), attention.head_dim)
+        width = elements(exchanged, 2.0, 1.0)
         buffer, kind, back = pointwise_bytes(2.0, elements(layout.tokens, width, 1.0)), "all-to-all", 1.0
     else:
         width = heads_width(kv_heads, kv_heads, attention.head_dim)
@@ -224,10 +208,10 @@ def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTim
         layout.context,
         group.crosses,
         count,
-        repeated_bytes(count, sent_in_passes(sent, again, back)),
-        repeated_seconds(count, both_passes(ahead.context_traffic, again, behind.context_traffic)),
+        times_bytes(count, sent_in_passes(sent, again, back)),
+        times_seconds(count, both_passes(ahead.context_traffic, again, behind.context_traffic)),
         "attention of the previous chunk" if scheme == "ring" else "",
-        repeated_seconds(count, both_passes(ahead.context, again, behind.context)),
+        times_seconds(count, both_passes(ahead.context, again, behind.context)),
     )
 
 
@@ -240,7 +224,7 @@ def sent_in_passes(sent: Number, forward: Number, backward: Number) -> Number:
 def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
     pipe = step.pipeline
     count = boundary_crossings(layout.virtual, layout.micro_batches)
-    sent = repeated_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
+    sent = times_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
     crosses = where(inside, 0.0, 1.0)
     hidden = layout.async_transfer
@@ -254,7 +238,7 @@ def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
         crosses,
         count,
         only_in_pipeline(layout.pipeline, sent),
-        repeated_seconds(count, pipe.transfer),
+        times_seconds(count, pipe.transfer),
         behind,
         transfer_exposed(pipe.hidden_transfers, pipe.waited, layout.micro_batches),
     )

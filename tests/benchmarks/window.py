@@ -48,7 +48,7 @@ def run(table: Table) -> None:
         _settle(application)
         seconds = [_tick(application, window, path, values[turn % 2]) for turn in range(60)][10:]
         table.times(f"tick to pixels, {preset}, {path}", seconds)
-        window.close()
+        window.hide()
         window.deleteLater()
         _settle(application)
 

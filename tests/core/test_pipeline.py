@@ -53,7 +53,7 @@ def test_schedules_in_order_of_their_bubble() -> None:
     bubbles = [evaluate(piped(word))["time.bubble_s"] for word in ("gpipe", "1f1b", "zero-bubble", "zero-bubble-v")]
     assert bubbles[0] == bubbles[1]
     assert bubbles == sorted(bubbles, reverse=True)
-    assert bubbles[-1] < 0.25 * bubbles[1]
+    assert bubbles[-1] < 0.4 * bubbles[1]
     assert evaluate(piped("dualpipe"))["time.bubble_s"] < bubbles[1]
 
 

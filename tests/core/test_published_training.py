@@ -63,6 +63,15 @@ NARAYANAN = (
     Run("1008B", 128, 25600, 160, 8, 64, 1, 3072, 1, 3072, (163,)),
 )
 
+# the same paper, table 2, rows with tensor and pipeline parallelism
+NARAYANAN_SCALING = (
+    Run("174.6B on 384", 96, 12288, 96, 8, 12, 1, 384, 1, 1536, (153,)),
+    Run("174.6B on 768", 96, 12288, 96, 8, 12, 1, 768, 1, 1536, (149,)),
+    Run("174.6B on 1536", 96, 12288, 96, 8, 12, 1, 1536, 1, 1536, (141,)),
+    Run("529.6B on 560", 105, 20480, 128, 8, 35, 1, 560, 1, 2240, (171,)),
+    Run("529.6B on 2240", 105, 20480, 128, 8, 35, 1, 2240, 1, 2240, (159,)),
+)
+
 # Korthikanti 2022, arXiv 2205.05198, table 5 (configurations: table 3): seconds of a step with full recomputation, and
 # with sequence parallelism and selective recomputation
 KORTHIKANTI = (
@@ -105,8 +114,14 @@ def test_narayanan_2021_table_1(run: Run) -> None:
     assert abs(error_of_narayanan(run)) < ROW
 
 
-def test_narayanan_2021_on_the_mean() -> None:
-    errors = [error_of_narayanan(run) for run in NARAYANAN]
+@pytest.mark.parametrize("run", NARAYANAN_SCALING, ids=lambda run: run.name)
+def test_narayanan_2021_table_2(run: Run) -> None:
+    assert abs(error_of_narayanan(run)) < ROW
+
+
+@pytest.mark.parametrize("runs", [NARAYANAN, NARAYANAN_SCALING], ids=["table 1", "table 2"])
+def test_narayanan_2021_on_the_mean(runs: tuple[Run, ...]) -> None:
+    errors = [error_of_narayanan(run) for run in runs]
     assert sum(map(abs, errors)) / len(errors) < MEAN
 
 
@@ -129,11 +144,14 @@ def test_measured_rows_lie_in_the_band(run: Run) -> None:
 
 
 def test_settings_matter_more_than_constants() -> None:
-    # without fused accumulation the same rows would be off by several per cent more
+    # an accumulation that is not fused, as in the year before, would double the mean error of these rows
+    fused, apart = [], []
     for run in KORTHIKANTI:
-        fused = run.scenario(training__recompute="full")
-        apart = fused.with_("training.fused_gradient_accumulation", False)
-        assert evaluate(apart)["time.step_s"] > 1.02 * evaluate(fused)["time.step_s"]
+        scenario = run.scenario(training__recompute="full")
+        fused.append(abs(error_of_korthikanti(run, 0)))
+        other = scenario.with_("training.fused_gradient_accumulation", False)
+        apart.append(abs(evaluate(other)["time.step_s"] / run.measured[0] - 1))
+    assert sum(apart) > 2 * sum(fused)
 
 
 # ---------------------------------------------------------------- tokens a device and the hiding point
@@ -167,29 +185,27 @@ def test_zero_3_rows_fall_with_the_tokens_of_a_device() -> None:
     assert one[1] / one[0] == pytest.approx(published[1] / published[0], rel=0.25)
     assert one[2] / one[1] == pytest.approx(published[2] / published[1], rel=0.25)
     eight = [rate_of_zero_3(shape, gpus, micro_batch, 25e9) for shape, gpus, micro_batch, _ in ZERO_3[:2]]
-    assert eight[1] > 0.95 * eight[0]
+    assert eight[1] > 0.9 * eight[0]
 
 
 # ---------------------------------------------------------------- other published runs
 
 
-def test_llama_405b_on_16384_h100() -> None:
-    # arXiv 2407.21783, table 4: 16 384 H100, TP 8, PP 16, 8192 tokens, 2048 sequences: 41 % MFU (bf16, full mask 6N)
-    values = evaluate(
-        plan(
-            "llama-3.1-405b",
-            "h100-sxm-80gb",
-            "roce-400",
-            cluster__gpus=16384,
-            parallelism__tp=8,
-            parallelism__pp=16,
-            parallelism__vpp=7,
-            parallelism__schedule="interleaved",
-            parallelism__sp=True,
-            parallelism__zero=1,
-            overlap__tp_forward=True,
-            training__sequence_length=8192,
-            training__global_batch=2048,
-        )
+@pytest.mark.parametrize(("gpus", "published"), [(8192, 0.43), (16384, 0.41)])
+def test_llama_405b(gpus: int, published: float) -> None:
+    # arXiv 2407.21783, table 4: TP 8, PP 16, sequences of 8192, 16 M tokens a step; chunks a stage are not stated
+    scenario = plan(
+        "llama-3.1-405b",
+        "h100-sxm-80gb",
+        "roce-400",
+        cluster__gpus=gpus,
+        parallelism__tp=8,
+        parallelism__pp=16,
+        parallelism__vpp=7,
+        parallelism__schedule="interleaved",
+        parallelism__sp=True,
+        parallelism__zero=1,
+        training__sequence_length=8192,
+        training__global_batch=2048,
     )
-    assert values["time.mfu_full_mask"] == pytest.approx(0.41, abs=0.04)
+    assert evaluate(scenario)["time.mfu"] == pytest.approx(published, rel=ROW)

@@ -12,6 +12,7 @@ import numpy as np
 from triledger.core.model.spec import ModelSpec
 from triledger.core.report import Edit, Finding, Point, Report, Traffic
 from triledger.core.scenario import Accelerator, Cluster, Link, Network, Parallelism, Peak, Scenario, Training
+from triledger.gui.store import Store
 
 GIB = 2.0**30
 
@@ -220,3 +221,17 @@ def serving_report(**changes: object) -> Report:
     )
     report = Report(SERVING, values, traffic, points, not_counted={"memory": ("CUDA context",)})
     return with_values(report, changes)
+
+
+class Plans:
+    """A store whose reports are given."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.store = Store(report.scenario, evaluate=lambda scenario: self.report)
+        self.store.flush()
+
+    def show(self, report: Report) -> None:
+        self.report = report
+        self.store.set("training.tokens", self.store.scenario.training.tokens + 1)
+        self.store.flush()

@@ -9,26 +9,11 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from tests.gui.reports import GIB, TRAINING, serving_report, training_report
-from triledger.core.report import Edit, Finding, Report
+from tests.gui.reports import GIB, TRAINING, Plans, serving_report, training_report
+from triledger.core.report import Edit, Finding
 from triledger.gui.cards import Card, Cards, Verdict
 from triledger.gui.ink import Ink
-from triledger.gui.store import Store
-from triledger.gui.theme import DARK, LIGHT
-
-
-class Plans:
-    """A store whose reports are given."""
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self.store = Store(report.scenario, evaluate=lambda scenario: self.report)
-        self.store.flush()
-
-    def show(self, report: Report) -> None:
-        self.report = report
-        self.store.set("training.tokens", self.store.scenario.training.tokens + 1)
-        self.store.flush()
+from triledger.gui.theme import DARK, LIGHT, Theme
 
 
 @pytest.fixture
@@ -80,8 +65,18 @@ def test_at_most_three_buttons_are_offered(verdict: Verdict, plans: Plans) -> No
     assert not any(button.isVisible() for button in verdict.buttons)
 
 
+def test_a_narrow_verdict_keeps_its_sentence_and_fewer_buttons(verdict: Verdict, plans: Plans) -> None:
+    edits = tuple(Edit(f"a button with many words {n}", (("parallelism.tp", n),)) for n in range(3))
+    plans.show(replace(training_report(), findings=(Finding("many", "warning", "Many.", edits=edits),)))
+    for width, offered in ((1100, 3), (950, 2), (700, 1)):
+        verdict.resize(width, 52)
+        QApplication.processEvents()
+        assert sum(button.isVisible() for button in verdict.buttons) == offered
+        assert verdict.sentence.heightForWidth(verdict.sentence.width()) <= verdict.height()
+
+
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_bar_tells_the_severity(verdict: Verdict, plans: Plans, theme) -> None:
+def test_the_bar_tells_the_severity(verdict: Verdict, plans: Plans, theme: Theme) -> None:
     verdict.set_theme(theme)
     assert verdict.grab().toImage().pixelColor(2, 26).name() == theme.good
     plans.show(training_report(memory__fits=False, memory__verdict="does-not-fit", memory__headroom_bytes=-GIB))

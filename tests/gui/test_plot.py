@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from triledger.core.figures.figure import Axis, Band, Bar, Figure, Label, Line, Mark, Rule
 from triledger.gui.plot import PlotView
@@ -43,10 +45,13 @@ ROOF = Figure(
 )
 
 
+Show = Callable[[Figure], PlotView]
+
+
 @pytest.fixture
-def view(qtbot):
-    def make(figure: Figure, theme=LIGHT) -> PlotView:
-        plot = PlotView(theme)
+def view(qtbot: QtBot) -> Show:
+    def make(figure: Figure) -> PlotView:
+        plot = PlotView(LIGHT)
         qtbot.addWidget(plot)
         plot.resize(500, 300)
         plot.show()
@@ -57,7 +62,7 @@ def view(qtbot):
     return make
 
 
-def point_to(view: PlotView, qtbot, x: float, y: float) -> None:
+def point_to(view: PlotView, qtbot: QtBot, x: float, y: float) -> None:
     at = view.frame().pixel(x, y)
     qtbot.mouseMove(view.viewport(), QPoint(2, 2))
     qtbot.mouseMove(view.viewport(), QPoint(round(at[0]), round(at[1])))
@@ -84,13 +89,13 @@ def wheel(view: PlotView, x: float, y: float, steps: int = 1) -> QWheelEvent:
     return event
 
 
-def test_a_bar_is_painted_in_its_colour_where_its_data_are(view):
+def test_a_bar_is_painted_in_its_colour_where_its_data_are(view: Show) -> None:
     plot = view(BARS)
     assert color_at(plot, 20.0, 0).name() == LIGHT.series("weights").name()
     assert color_at(plot, 50.0, 0).name() == LIGHT.surface
 
 
-def test_hidden_and_overflowing_bars_look_different_from_solid_ones(view):
+def test_hidden_and_overflowing_bars_look_different_from_solid_ones(view: Show) -> None:
     plot = view(BARS)
     pale = color_at(plot, 15.0, 1).name()
     assert pale not in (LIGHT.series("optimizer").name(), LIGHT.surface)
@@ -100,7 +105,7 @@ def test_hidden_and_overflowing_bars_look_different_from_solid_ones(view):
     assert len({image.pixelColor(x, row).name() for x in across}) > 2
 
 
-def test_a_theme_recolours_ground_and_bars(view):
+def test_a_theme_recolours_ground_and_bars(view: Show) -> None:
     plot = view(BARS)
     plot.set_theme(DARK)
     assert color_at(plot, 20.0, 0).name() == DARK.series("weights").name()
@@ -117,21 +122,23 @@ def test_a_theme_recolours_ground_and_bars(view):
         (ROOF, 10.0, 4e12, "the band"),
     ],
 )
-def test_the_pointer_learns_what_is_under_it(view, qtbot, figure, x, y, words):
+def test_the_pointer_learns_what_is_under_it(
+    view: Show, qtbot: QtBot, figure: Figure, x: float, y: float, words: str
+) -> None:
     plot = view(figure)
     point_to(plot, qtbot, x, y)
     assert plot.tip.isVisible()
     assert plot.tip.text() == words
 
 
-def test_nothing_is_said_over_empty_ground(view, qtbot):
+def test_nothing_is_said_over_empty_ground(view: Show, qtbot: QtBot) -> None:
     plot = view(BARS)
     point_to(plot, qtbot, 20.0, 0)
     point_to(plot, qtbot, 55.0, 0)
     assert not plot.tip.isVisible()
 
 
-def test_the_tip_stays_inside_the_plot_and_follows_new_numbers(view, qtbot):
+def test_the_tip_stays_inside_the_plot_and_follows_new_numbers(view: Show, qtbot: QtBot) -> None:
     plot = view(BARS)
     point_to(plot, qtbot, 70.0, 0)
     assert plot.rect().contains(plot.tip.geometry())
@@ -142,7 +149,7 @@ def test_the_tip_stays_inside_the_plot_and_follows_new_numbers(view, qtbot):
     assert not plot.tip.isVisible()
 
 
-def test_keys_walk_over_the_parts(view, qtbot):
+def test_keys_walk_over_the_parts(view: Show, qtbot: QtBot) -> None:
     plot = view(BARS)
     said = []
     for _ in range(5):
@@ -156,7 +163,7 @@ def test_keys_walk_over_the_parts(view, qtbot):
 
 
 @pytest.mark.parametrize("back", ["double click", "R", "Home"])
-def test_the_wheel_zooms_at_the_pointer_and_the_whole_comes_back(view, qtbot, back):
+def test_the_wheel_zooms_at_the_pointer_and_the_whole_comes_back(view: Show, qtbot: QtBot, back: str) -> None:
     plot = view(ROOF)
     whole, at = plot.frame().x_range, plot.frame().pixel(100.0, 3e13)
     wheel(plot, 100.0, 3e13, 3)
@@ -170,7 +177,7 @@ def test_the_wheel_zooms_at_the_pointer_and_the_whole_comes_back(view, qtbot, ba
     assert plot.frame().x_range == pytest.approx(whole)
 
 
-def test_a_zoomed_axis_has_ticks_for_what_is_visible(view):
+def test_a_zoomed_axis_has_ticks_for_what_is_visible(view: Show) -> None:
     plot = view(ROOF)
     wheel(plot, 100.0, 3e13, 20)
     frame = plot.frame()
@@ -181,7 +188,7 @@ def test_a_zoomed_axis_has_ticks_for_what_is_visible(view):
     assert all(1 <= value <= 1000 for value in visible)
 
 
-def test_panning_never_loses_the_data(view, qtbot):
+def test_panning_never_loses_the_data(view: Show, qtbot: QtBot) -> None:
     plot = view(ROOF)
     wheel(plot, 100.0, 3e13, 20)
     for _ in range(12):
@@ -195,14 +202,14 @@ def test_panning_never_loses_the_data(view, qtbot):
     assert plot.frame().y_range[0] < view_range(ROOF.y)[1]
 
 
-def test_bars_do_not_zoom_and_leave_the_wheel_to_what_is_around(view):
+def test_bars_do_not_zoom_and_leave_the_wheel_to_what_is_around(view: Show) -> None:
     plot = view(BARS)
     before = plot.frame().x_range
     assert not wheel(plot, 20.0, 0, 3).isAccepted()
     assert plot.frame().x_range == before
 
 
-def test_labels_behind_bars_end_inside_the_plot(view):
+def test_labels_behind_bars_end_inside_the_plot(view: Show) -> None:
     label = Label("40.0 GiB in 2.8 s, of it 2.1 s exposed", 40.0, 0, bold=True)
     tight = replace(BARS, x=replace(BARS.x, high=44.0, ticks=TICKS[:3]), rules=(), labels=(label,))
     plot = view(tight)
@@ -224,7 +231,7 @@ MANY = replace(
 )
 
 
-def test_rows_that_do_not_fit_are_scrolled_to(view):
+def test_rows_that_do_not_fit_are_scrolled_to(view: Show) -> None:
     plot = view(MANY)
     low, high = plot.frame().y_range
     assert low == MANY.y.low
@@ -237,14 +244,14 @@ def test_rows_that_do_not_fit_are_scrolled_to(view):
     assert plot.frame().y_range[0] == MANY.y.low
 
 
-def test_keys_bring_rows_out_of_sight_into_it(view, qtbot):
+def test_keys_bring_rows_out_of_sight_into_it(view: Show, qtbot: QtBot) -> None:
     plot = view(MANY)
     qtbot.keyClick(plot, Qt.Key.Key_Left)
     assert plot.tip.text() == "bar 19"
     assert plot.frame().y_range[1] == pytest.approx(MANY.y.high)
 
 
-def test_a_taller_plot_shows_more_rows(view):
+def test_a_taller_plot_shows_more_rows(view: Show) -> None:
     plot = view(MANY)
     before = plot.frame().y_range
     plot.resize(500, 700)
@@ -252,7 +259,7 @@ def test_a_taller_plot_shows_more_rows(view):
     assert plot.frame().y_range[1] == MANY.y.high
 
 
-def test_a_moved_view_stays_when_the_numbers_change(view):
+def test_a_moved_view_stays_when_the_numbers_change(view: Show) -> None:
     plot = view(ROOF)
     wheel(plot, 100.0, 3e13, 3)
     moved = plot.frame().x_range
@@ -260,7 +267,7 @@ def test_a_moved_view_stays_when_the_numbers_change(view):
     assert plot.frame().x_range == pytest.approx(moved)
 
 
-def test_axes_grow_at_once_and_shrink_only_when_settled(view):
+def test_axes_grow_at_once_and_shrink_only_when_settled(view: Show) -> None:
     plot = view(BARS)
     at = plot.frame().pixel_x(40.0)
     shorter = replace(BARS, x=replace(BARS.x, high=50.0, ticks=TICKS[:3]))
@@ -274,19 +281,19 @@ def test_axes_grow_at_once_and_shrink_only_when_settled(view):
     assert plot.frame().x_range == (0.0, 50.0)
 
 
-def test_held_axes_keep_ticks_over_their_whole_length():
+def test_held_axes_keep_ticks_over_their_whole_length() -> None:
     shorter = Axis("GiB", 0.0, 50.0, ticks=TICKS[:3])
     assert held(BARS.x, shorter).ticks == TICKS
     assert held(shorter, BARS.x) == BARS.x
     assert held(ROOF.x, shorter) == shorter
 
 
-def test_zooming_leaves_the_whole_axis_as_it_is():
+def test_zooming_leaves_the_whole_axis_as_it_is() -> None:
     assert zoomed(ROOF.x, view_range(ROOF.x)) is ROOF.x
     assert [text for _, text in zoomed(BARS.x, (10.0, 20.0)).ticks] == ["10", "12", "14", "16", "18", "20"]
 
 
-def test_an_equal_figure_is_not_painted_again(view, monkeypatch):
+def test_an_equal_figure_is_not_painted_again(view: Show, monkeypatch: pytest.MonkeyPatch) -> None:
     plot = view(BARS)
     painted = []
     monkeypatch.setattr(plot, "paint", painted.append)
@@ -298,7 +305,7 @@ def test_an_equal_figure_is_not_painted_again(view, monkeypatch):
     assert len(painted) == 1
 
 
-def test_a_figure_with_nothing_to_draw_says_so(view):
+def test_a_figure_with_nothing_to_draw_says_so(view: Show) -> None:
     plot = view(Figure("communication", "Nothing is sent", "", Axis(), Axis(), empty="One GPU: nothing to send."))
     image = plot.grab().toImage()
     middle = {image.pixelColor(x, y).name() for x in range(150, 350) for y in range(130, 170)}
@@ -306,7 +313,7 @@ def test_a_figure_with_nothing_to_draw_says_so(view):
     assert not plot.zoomable
 
 
-def test_a_part_is_hit_where_its_anchor_is(view):
+def test_a_part_is_hit_where_its_anchor_is(view: Show) -> None:
     plot = view(ROOF)
     for part in (*ROOF.marks, *ROOF.lines):
         x, y = anchor(part, plot.frame())

@@ -18,6 +18,7 @@ from triledger.core.fields import PANELS
 from triledger.core.scenario import Scenario
 from triledger.gui import display
 from triledger.gui.application import run, screenshot
+from triledger.gui.controls.choice import Choice
 from triledger.gui.controls.quantity_row import QuantityRow
 from triledger.gui.dock_area import shares
 from triledger.gui.errors import Notice, Unexpected
@@ -212,11 +213,18 @@ def test_at_the_usual_size_every_daily_field_is_seen_without_scrolling(qtbot: Qt
             assert not row.visibleRegion().isEmpty()
 
 
-def test_labels_are_not_cut_at_the_usual_size(window: Window) -> None:
+@pytest.mark.parametrize("kind", ["training", "serving"])
+def test_labels_are_not_cut_at_the_usual_size(qtbot: QtBot, window: Window, store: Store, kind: str) -> None:
+    store.set("kind", kind)
+    for panel in window.panels.values():
+        panel.title.fold.setChecked(True)
+    qtbot.wait(1)
     for panel in window.panels.values():
         for label in panel.findChildren(QLabel):
             if label.isVisible() and not label.wordWrap():
                 assert label.width() >= label.fontMetrics().horizontalAdvance(label.text()), label.text()
+        for choice in panel.findChildren(Choice):
+            assert choice.width() >= choice.sizeHint().width(), choice.accessibleName()
 
 
 def test_a_small_window_shows_a_part_of_every_panel(qtbot: QtBot, window: Window) -> None:

@@ -1,0 +1,7 @@
+"""`python -m triledger.cli` is the command `triledger`."""
+
+import sys
+
+from . import main
+
+sys.exit(main())

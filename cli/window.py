@@ -1,0 +1,44 @@
+"""`triledger [SCENARIO]`: the dashboard, or a picture of it."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from .arguments import add_scenario, scale, scenario_of
+
+DEFAULT = "7b-8xa100-train"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_scenario(parser, default=DEFAULT)
+    parser.add_argument("--screenshot", metavar="FILE.png", help="draw the window into a file, without a display")
+    parser.add_argument("--size", metavar="WxH", type=_size, default=(1440, 900), help="of the picture (1440x900)")
+    parser.add_argument("--theme", choices=("light", "dark"), default="light", help="of the picture (light)")
+    parser.add_argument("--scale", type=scale, default=1.0, help="pixels of the picture for one of the window (1)")
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d+)x(\d+)", text)
+    if not match or not all(400 <= int(pixels) <= 8000 for pixels in match.groups()):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a size from 400x400 to 8000x8000; write for example 1440x900"
+        )
+    return int(match[1]), int(match[2])
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.version:
+        from importlib.metadata import version
+
+        print(f"triledger {version('triledger')}")
+        return 0
+    scenario = scenario_of(options)
+    from ..gui import application
+
+    if options.screenshot:
+        return application.screenshot(scenario, Path(options.screenshot), options.size, options.theme, options.scale)
+    path = Path(options.scenario)
+    return application.run(scenario, path if path.is_file() else None)

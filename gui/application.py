@@ -1,0 +1,116 @@
+"""The program with its window: starting it, and rendering it to a file. Qt is imported only when one is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..core.errors import OutputError
+from ..core.files import write_whole
+from ..core.scenario import Scenario
+from .display import missing_display_reason, missing_library_reason
+
+if TYPE_CHECKING:
+    from PySide6.QtCore import QSettings
+    from PySide6.QtWidgets import QApplication, QWidget
+
+    from .theme import Theme
+
+__all__ = ["missing_display_reason", "run", "screenshot"]
+
+
+def run(scenario: Scenario, path: Path | None = None) -> int:
+    """Open the window on a scenario and stay until it is closed; `path` is the file it came from. The exit status."""
+    if (reason := missing_display_reason()) is not None:
+        print(f"triledger: {reason}", file=sys.stderr)
+        return 2
+    import signal
+
+    from PySide6.QtCore import QSettings
+
+    from .errors import Unexpected
+    from .store import Store
+    from .window import Window
+
+    application = _application()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    settings = QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "triledger", "triledger")
+    window = Window(Store(scenario, path), settings, _theme(settings, application))
+    unexpected = Unexpected()
+    unexpected.happened.connect(window.notice.say)
+    unexpected.install()
+    window.show()
+    return application.exec()
+
+
+def screenshot(
+    scenario: Scenario,
+    file: Path,
+    size: tuple[int, int] = (1440, 900),
+    theme: str = "light",
+    scale: float = 1.0,
+) -> int:
+    """Render the whole window to a PNG without a display, `scale` pixels of it for each of `size`. The exit status."""
+    if (reason := missing_library_reason()) is not None:
+        print(f"triledger: {reason}", file=sys.stderr)
+        return 2
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
+    from PySide6.QtCore import QSettings
+
+    from .store import Store
+    from .theme import THEMES
+    from .window import Window
+
+    application = _application()
+    nothing_kept = QSettings(os.devnull, QSettings.Format.IniFormat)
+    window = Window(Store(scenario), nothing_kept, THEMES[theme])
+    window.resize(*size)
+    window.show()
+    window.complete()
+    for _ in range(3):  # layouts settle, then charts and strips are computed for the sizes they have now
+        application.processEvents()
+        window.store.flush()
+        window.strips.finish()
+    try:
+        write_whole(file, _png(window))
+    except OutputError as problem:
+        print(f"triledger: {problem}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _application() -> QApplication:
+    from PySide6.QtWidgets import QApplication
+
+    from . import fonts
+
+    application = QApplication.instance()
+    if not isinstance(application, QApplication):
+        application = QApplication(["triledger"])
+    application.setApplicationName("Triledger")
+    application.setDesktopFileName("triledger")
+    fonts.load()
+    application.setFont(fonts.font(tabular=False))
+    return application
+
+
+def _theme(settings: QSettings, application: QApplication) -> Theme:
+    """The theme chosen last, or what the desktop asks for."""
+    from PySide6.QtCore import Qt
+
+    from .theme import DARK, LIGHT, THEMES
+
+    usual = DARK if application.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT
+    return THEMES.get(str(settings.value("theme", usual.name)), usual)
+
+
+def _png(window: QWidget) -> bytes:
+    from PySide6.QtCore import QBuffer, QIODevice
+
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    window.grab().save(buffer, "PNG")
+    return bytes(buffer.data().data())

@@ -1,0 +1,5 @@
+"""A Figure on the screen, painted in place."""
+
+from .view import PlotView
+
+__all__ = ["PlotView"]

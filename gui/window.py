@@ -1,0 +1,267 @@
+"""The main window: bar on top, panels on the left, verdict, cards, charts and ledgers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent, QShortcut
+from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWidget
+
+from ..core.catalogue import catalogue
+from ..core.export import SUFFIXES
+from ..core.fields import PANELS
+from . import theme as themes
+from .cards import Cards, Verdict
+from .dock_area import DockArea
+from .errors import Notice
+from .files import Dialogs, Files
+from .panels import Panel
+from .split import ChartsOverLedgers
+from .store import Store
+from .strips import StripFeed
+from .theme import THEMES, Theme
+from .toolbar import Toolbar
+
+if TYPE_CHECKING:
+    from .charts import ChartCard, ChartGrid
+    from .ledgers import LedgerTabs
+
+#: Raised when the docks change, so that a state of another layout is not restored.
+LAYOUT_VERSION = 1
+CHARTS = {"roofline": "Roofline", "memory": "Memory", "communication": "Communication", "training": "Days or serving"}
+_DROPPED = (".yaml", ".yml", ".json")
+
+
+class Stage(QWidget):
+    """The middle of the window. Says when it was painted first: what is slow to import comes after that."""
+
+    painted = Signal()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        self.painted.emit()
+
+
+class Window(QMainWindow):
+    """Shows a store. `settings` keeps what is remembered between runs, `dialogs` ask for files."""
+
+    #: All parts of the window are there.
+    completed = Signal()
+
+    def __init__(self, store: Store, settings: QSettings, theme: Theme, dialogs: Dialogs | None = None) -> None:
+        super().__init__()
+        self.store, self.theme = store, theme
+        self._settings, self._dialogs = settings, dialogs or Dialogs()
+        self.charts: ChartGrid | None = None
+        self.ledgers: LedgerTabs | None = None
+        self.setMinimumSize(1100, 700)
+        self.setAcceptDrops(True)
+        self.files = Files(store, settings, self._dialogs, self)
+        self.notice = Notice()
+        self.verdict, self.cards = Verdict(store, theme), Cards(store, theme)
+        self.panels = {name: Panel(name, store, theme, _entries) for name in PANELS}
+        self.toolbar = self._make_toolbar()
+        self._make_stage()
+        self.docks = DockArea(self, list(self.panels.values()))
+        self.strips = StripFeed(store, self.panels.values(), self)
+        self._connect()
+        self._restore()
+        self.set_theme(theme)
+        self._sync_title()
+
+    # ------------------------------------------------------------ making
+
+    def _make_toolbar(self) -> Toolbar:
+        bar = Toolbar(self.store)
+        bar.presets.menu().aboutToShow.connect(self._fill_presets)
+        files = bar.menu("", "Recent files, save as", self._fill_files)
+        files.setObjectName("square")
+        opening = bar.button("Open", self.files.ask_and_open, "Ctrl+O")
+        bar.add_joined([opening, bar.button("Save", self.files.save, "Ctrl+S"), files])
+        self._shortcut("Ctrl+Shift+S", self.files.ask_and_save)
+        bar.add_undo()
+        bar.add_kinds()
+        bar.add_space()
+        bar.addWidget(bar.menu("View", "Panels and charts", self._fill_view))
+        bar.addWidget(bar.menu("Export", "A chart as a file", self._fill_export))
+        bar.addWidget(bar.menu("Copy", "A chart or its data to the clipboard", self._fill_copy))
+        bar.add_theme(self.change_theme)
+        bar.sync()
+        self.addToolBar(bar)
+        return bar
+
+    def _make_stage(self) -> None:
+        stage = Stage()
+        column = QVBoxLayout(stage)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.notice)
+        self._column = QVBoxLayout()
+        self._column.setContentsMargins(10, 8, 10, 8)
+        self._column.setSpacing(8)
+        self._column.addWidget(self.verdict)
+        self._column.addWidget(self.cards)
+        self._split = ChartsOverLedgers()
+        self._column.addWidget(self._split, 1)
+        column.addLayout(self._column, 1)
+        stage.painted.connect(self._complete_soon, Qt.ConnectionType.SingleShotConnection)
+        stage.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setCentralWidget(stage)
+        stage.setFocus()
+
+    def _connect(self) -> None:
+        self.store.scenario_changed.connect(self._sync_title)
+        self.store.undo_stack.cleanChanged.connect(self._show_clean)
+        for source in (self.store.failed, self.files.failed):
+            source.connect(self.notice.say)
+        self.store.report_changed.connect(self.notice.hide)
+        for number, name in enumerate(CHARTS, start=1):
+            self._shortcut(f"Ctrl+{number}", lambda name=name: self.focus_chart(name))
+        self._shortcut("Ctrl+0", self.reset_views)
+
+    def _shortcut(self, keys: str, run: Callable[[], object]) -> None:
+        QShortcut(QKeySequence(keys), self).activated.connect(run)
+
+    def _complete_soon(self) -> None:
+        QTimer.singleShot(0, self.complete)
+
+    def complete(self) -> None:
+        """Add the charts and ledgers, whose imports are too slow to wait for before the first picture."""
+        if self.charts is not None:
+            return
+        from .charts import ChartGrid
+        from .ledgers import LedgerTabs
+
+        self.charts = ChartGrid(self.store, self.theme, self._dialogs.path_to_save)
+        self.ledgers = LedgerTabs(self.store, self.theme)
+        self._split.fill(self.charts, self.ledgers)
+        self.completed.emit()
+
+    # ------------------------------------------------------------ doing
+
+    def focus_chart(self, name: str) -> None:
+        """Give the keyboard to a chart."""
+        if self.charts is not None:
+            self.charts.chart(name).plot.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def reset_views(self) -> None:
+        """All charts whole again."""
+        if self.charts is not None:
+            self.charts.reset_views()
+
+    def change_theme(self) -> None:
+        """From light to dark or back; it is remembered."""
+        self.set_theme(THEMES["light" if self.theme.dark else "dark"])
+        self._settings.setValue("theme", self.theme.name)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Put a theme on the application and on every view."""
+        self.theme = theme
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        themes.apply(application, theme)
+        for view in (self.toolbar, self.notice, self.verdict, self.cards, *self.panels.values()):
+            view.set_theme(theme)
+        for view in (self.charts, self.ledgers):
+            if view is not None:
+                view.set_theme(theme)
+
+    def sizeHint(self) -> QSize:
+        return QSize(1440, 900)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self.files.may_close():
+            event.ignore()
+            return
+        self._settings.setValue("window/geometry", self.saveGeometry())
+        self._settings.setValue("window/state", self.saveState(LAYOUT_VERSION))
+        self._settings.setValue("window/split", self._split.saveState())
+        event.accept()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _dropped_file(event) is not None:
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if (path := _dropped_file(event)) is not None:
+            event.acceptProposedAction()
+            self.files.open(path)
+
+    def _restore(self) -> None:
+        geometry = self._settings.value("window/geometry")
+        state = self._settings.value("window/state")
+        if isinstance(geometry, QByteArray):
+            self.restoreGeometry(geometry)
+        split = self._settings.value("window/split")
+        if isinstance(split, QByteArray):
+            self._split.remember(split)
+        if isinstance(state, QByteArray) and self.restoreState(state, LAYOUT_VERSION):
+            self.docks.keep()
+
+    def _sync_title(self) -> None:
+        self.setWindowTitle(f"{self.store.scenario.name}[*] – Triledger")
+        self._show_clean(self.store.undo_stack.isClean())
+        self.setWindowFilePath(str(self.store.path or ""))
+
+    def _show_clean(self, clean: bool) -> None:
+        self.setWindowModified(not clean)
+
+    # ------------------------------------------------------------ menus
+
+    def _fill_presets(self) -> None:
+        menu = self.toolbar.presets.menu()
+        menu.clear()
+        for preset in catalogue().presets.values():
+            menu.addAction(preset.name, lambda name=preset.id: self.files.open_preset(name))
+
+    def _fill_files(self, menu: QMenu) -> None:
+        menu.addAction("Save as…\tCtrl+Shift+S", self.files.ask_and_save)
+        menu.addSeparator()
+        for place in self.files.recent():
+            menu.addAction(place, lambda place=place: self.files.open(Path(place)))
+        if not self.files.recent():
+            menu.addAction("No recent files").setEnabled(False)
+
+    def _fill_view(self, menu: QMenu) -> None:
+        for panel in self.panels.values():
+            menu.addAction(panel.toggleViewAction())
+        menu.addSeparator()
+        for number, (name, title) in enumerate(CHARTS.items(), start=1):
+            menu.addAction(f"Go to {title}\tCtrl+{number}", lambda name=name: self.focus_chart(name))
+        menu.addAction("Reset charts\tCtrl+0", self.reset_views)
+
+    def _fill_export(self, menu: QMenu) -> None:
+        for name, title in CHARTS.items():
+            below = menu.addMenu(title)
+            for suffix in SUFFIXES:
+                below.addAction(f"{suffix[1:].upper()}…", partial(self._export, name, suffix))
+
+    def _fill_copy(self, menu: QMenu) -> None:
+        for name, title in CHARTS.items():
+            menu.addAction(title, lambda name=name: self._card(name).copy_chart())
+        menu.addSeparator()
+        for name, title in CHARTS.items():
+            menu.addAction(f"{title}, data", lambda name=name: self._card(name).copy_table())
+
+    def _export(self, name: str, suffix: str) -> None:
+        self._card(name).export(suffix)
+
+    def _card(self, name: str) -> ChartCard:
+        self.complete()
+        assert self.charts is not None
+        return self.charts.chart(name)
+
+
+def _entries(name: str) -> list[tuple[str, str]]:
+    """The entries of a catalogue as (id, name)."""
+    return [(key, entry.name) for key, entry in getattr(catalogue(), name).items()]
+
+
+def _dropped_file(event: QDragEnterEvent | QDropEvent) -> Path | None:
+    urls = event.mimeData().urls()
+    path = Path(urls[0].toLocalFile()) if len(urls) == 1 and urls[0].isLocalFile() else None
+    return path if path is not None and path.suffix.lower() in _DROPPED else None
