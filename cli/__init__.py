@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ COMMANDS = {
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command and answers with the exit status: 0 done, 1 the question has no answer, 2 bad input."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
         status = _run(sys.argv[1:] if arguments is None else arguments)

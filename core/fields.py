@@ -137,7 +137,7 @@ def _workload() -> tuple[Field, ...]:
         Field("serving.output_tokens", "Output", "count", panel, "Tokens generated for a request.", 0, 16777216, (1, 65536), "power2", kinds=s),
         Field("serving.concurrency", "Concurrency", "count", panel, "Requests decoded together.", 1, 1048576, (1, 4096), "power2", kinds=s),
         Field("serving.max_context", "Max context", "count", panel, "Longest sequence that must be held.", 1, 16777216, (256, 1048576), "power2", kinds=s),
-        Field("serving.weight_format", "Weights", "choice", panel, "Number format of the stored weights.", choices=("bf16", "fp8", "int8-g128", "int4-g128", "int4-g64", "int4-g32", "mxfp4", "nvfp4", "gguf-q4_k_m", "gguf-q8_0"), kinds=s),
+        Field("serving.weight_format", "Weights", "choice", panel, "Number format of the stored weights.", choices=("bf16", "fp16", "fp8", "fp8-block", "int8", "int8-g128", "int4-g128", "int4-g64", "int4-g32", "int4-tinygemm-g32", "int4-tinygemm-g64", "gptq-g128", "gptq-g64", "gptq-g32", "nf4", "mxfp4", "nvfp4", "gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-q4_k_m", "gguf-q4_k_s", "gguf-q3_k_m", "exl2-2.5", "exl2-3.0", "exl2-4.0"), kinds=s),
         Field("serving.kv_format", "KV cache", "choice", panel, "Number format of the cache.", choices=("bf16", "fp8", "int4"), kinds=s),
         Field("serving.engine", "Engine", "catalogue", panel, "Serving engine and its generation.", catalogue="engines", kinds=s, advanced=True),
         Field("serving.memory_utilization", "Memory utilisation", "ratio", panel, "Share of device memory the engine may use.", 0.01, 1, (0.5, 1), kinds=s, advanced=True),

@@ -78,11 +78,10 @@ def impossible_measurement(_scenario: Scenario, values: dict[str, Any]) -> Itera
         yield Finding("measured-mfu-low", "warning", message, "measured.step_time")
     if least <= 1:
         return
-    shown = values["measured.mfu_rule"]
-    possible = seconds * shown
-    factor = next((f for f in (10, 60, 1000) if 0.01 <= shown / f <= 1), None)
-    guess = f" {seconds * factor:.3g} s would be {shown / factor * 100:.3g} %." if factor else ""
-    message = f"MFU {shown * 100:.0f} % is not possible: this step takes at least {possible:.4g} s.{guess}"
+    possible = seconds * least
+    factor = next((f for f in (10, 60, 1000) if 0.01 <= least / f <= 1), None)
+    guess = f" {seconds * factor:.3g} s would be {least / factor * 100:.3g} %." if factor else ""
+    message = f"MFU {least * 100:.0f} % is not possible: this step takes at least {possible:.4g} s.{guess}"
     edits = (Edit(f"{seconds * factor:.3g} s", (("measured.step_time", seconds * factor),)),) if factor else ()
     yield Finding("measured-mfu-over-100", "error", message, "measured.step_time", edits)
 
@@ -115,9 +114,9 @@ def below_hiding_point(scenario: Scenario, values: dict[str, Any]) -> Iterator[F
         )
     else:
         # a reduction after every micro-batch hides only behind that micro-batch
-        repeats = training.global_batch / (training.micro_batch * data * parallel.cp) if parallel.zero == 2 else 1
-        tokens = training.global_batch * training.sequence_length / (data * parallel.tp * parallel.pp) / max(1, repeats)
-        point = values["hiding.gradients_tokens_per_gpu"] / parallel.tp
+        repeats = training.global_batch * parallel.cp / (training.micro_batch * data) if parallel.zero == 2 else 1
+        tokens = training.global_batch * training.sequence_length / gpus / max(1, repeats)
+        point = values["hiding.gradients_tokens_per_gpu"] / (parallel.tp * parallel.pp)
         field, what = (
             "training.global_batch",
             "gradients hide behind the backward pass above {} tokens a GPU; this plan has {}.",

@@ -35,6 +35,7 @@ def run(scenario: Scenario, path: Path | None = None) -> int:
     from .window import Window
 
     application = _application()
+    _log_to_file()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     settings = QSettings(QSettings.Format.IniFormat, QSettings.Scope.UserScope, "triledger", "triledger")
     window = Window(Store(scenario, path), settings, _theme(settings, application))
@@ -95,6 +96,20 @@ def _application() -> QApplication:
     fonts.load()
     application.setFont(fonts.font(tabular=False))
     return application
+
+
+def _log_to_file() -> None:
+    """Keep what the window says in one line, with its traceback, where a report of a fault can be taken from."""
+    import logging
+
+    from PySide6.QtCore import QStandardPaths
+
+    folder = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        logging.basicConfig(filename=folder / "triledger.log", format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    except OSError:
+        logging.basicConfig()
 
 
 def _theme(settings: QSettings, application: QApplication) -> Theme:

@@ -81,7 +81,6 @@ class ChartCard(Surface):
         self.plot = PlotView(theme)
         self.menu_button = QToolButton()
         self.menu_button.setText("⋯")
-        self.menu_button.setObjectName("quiet")
         self.menu_button.setAccessibleName("Chart menu")
         self.menu_button.setToolTip("Export, copy, reset")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -23,6 +23,7 @@ class Notice(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("notice")
+        self._passing = False
         self.label = ElidedLabel()
         self.dismiss = QToolButton()
         self.dismiss.setIconSize(QSize(12, 12))
@@ -35,12 +36,18 @@ class Notice(QFrame):
         line.addWidget(self.dismiss)
         self.hide()
 
-    def say(self, text: str) -> None:
-        """Show one line; the whole of a long one is in the tooltip."""
+    def say(self, text: str, passing: bool = False) -> None:
+        """Show one line; the whole of a long one is in the tooltip. A `passing` one goes with `clear_passing`."""
+        self._passing = passing
         self.label.setText(" ".join(text.split()))
         self.label.setToolTip(text)
         self.label.setAccessibleName(text)
         self.show()
+
+    def clear_passing(self) -> None:
+        """What a passing line spoke of is over."""
+        if self._passing:
+            self.hide()
 
     def set_theme(self, theme: Theme) -> None:
         self.dismiss.setIcon(icon("close", theme.bad))

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from ..core.fields import Field, fields_of
-from .controls.quantity_row import QuantityRow
+from .controls.quantity_row import QuantityRow, edit_width
 from .controls.row import CatalogueRow, ChoiceRow, DerivedRow, FlagRow, Row
 from .fonts import font
 from .icons import icon
@@ -225,4 +225,4 @@ def _least_width(field: Field) -> int:
         return label + 30
     # Coarse sliders, and those of fields that are mostly unset, do with half the width.
     coarse = field.slider is None or (field.scale == "linear" and field.unit != "count")
-    return label + 54 if field.unit != "catalogue" and (coarse or field.optional) else _ROOM
+    return label + edit_width(field) if field.unit != "catalogue" and (coarse or field.optional) else _ROOM

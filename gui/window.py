@@ -116,9 +116,9 @@ class Window(QMainWindow):
     def _connect(self) -> None:
         self.store.scenario_changed.connect(self._sync_title)
         self.store.undo_stack.cleanChanged.connect(self._show_clean)
-        for source in (self.store.failed, self.files.failed):
-            source.connect(self.notice.say)
-        self.store.report_changed.connect(self.notice.hide)
+        self.store.failed.connect(partial(self.notice.say, passing=True))
+        self.store.report_changed.connect(self.notice.clear_passing)
+        self.files.failed.connect(self.notice.say)
         for number, name in enumerate(CHARTS, start=1):
             self._shortcut(f"Ctrl+{number}", lambda name=name: self.focus_chart(name))
         self._shortcut("Ctrl+0", self.reset_views)

@@ -60,7 +60,7 @@ def _every_row(report: Report) -> list[tuple[str, Items]]:
     """Name and items in bytes of each pipeline stage, or of the one GPU that stands for all."""
     if report.scenario.kind == "serving":
         items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _SERVING[:-1]}
-        pool = report.get("serving.kv_capacity_tokens", 0.0) * report.get("serving.kv_bytes_per_token_per_gpu", 0.0)
+        pool = report.get("memory.kv_budget_bytes", 0.0)
         return [("each GPU", items | {"kv_free": max(0.0, pool - items["kv_cache"])})]
     if not report.stages:
         items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _ITEMS}

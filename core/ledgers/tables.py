@@ -54,11 +54,11 @@ def compute_table(report: Report) -> Table:
     columns = (
         Column("operator"),
         Column("phase"),
+        Column("bound"),
         Column("FLOPs", "FLOP"),
         Column("bytes", "decimal bytes"),
         Column("intensity", "FLOP/B"),
         Column("time", "seconds"),
-        Column("bound"),
     )
     rows = tuple(_compute_row(point) for point in report.points if not _is_whole(point))
     not_counted = report.not_counted.get("compute", ())
@@ -67,7 +67,7 @@ def compute_table(report: Report) -> Table:
 
 
 def _compute_row(p: Point) -> tuple[Any, ...]:
-    return p.name, p.phase, p.flops, p.bytes, p.intensity, p.seconds, p.bound or None
+    return p.name, p.phase, p.bound or None, p.flops, p.bytes, p.intensity, p.seconds
 
 
 def _is_whole(point: Point) -> bool:
@@ -81,7 +81,7 @@ def _compute_totals(report: Report) -> Iterator[tuple[Any, ...]]:
     for phase in dict.fromkeys(point.phase for point in operators):
         parts = [point for point in operators if point.phase == phase]
         flops, size, seconds = (sum(getattr(p, name) for p in parts) for name in ("flops", "bytes", "seconds"))
-        yield "all operators", phase, flops, size, flops / size if size else None, seconds, None
+        yield "all operators", phase, None, flops, size, flops / size if size else None, seconds
     yield from (_compute_row(point) for point in report.points if _is_whole(point))
 
 
@@ -172,11 +172,11 @@ def communication_table(report: Report) -> Table:
         Column("collective"),
         Column("group"),
         Column("link"),
+        Column("hides behind"),
         Column("times", "count"),
         Column("sent", "decimal bytes"),
         Column("time", "seconds"),
         Column("exposed", "seconds"),
-        Column("hides behind"),
     )
     rows = tuple(
         (
@@ -184,16 +184,16 @@ def communication_table(report: Report) -> Table:
             t.collective,
             f"{t.group} {t.group_size:.0f}",
             t.link,
+            t.hides_behind,
             t.times_per_step,
             t.bytes_per_gpu,
             t.seconds,
             t.exposed_seconds,
-            t.hides_behind,
         )
         for t in report.communication
     )
     sums = ("bytes_per_gpu", "seconds", "exposed_seconds")
     sent, seconds, exposed = (sum(getattr(t, name) for t in report.communication) for name in sums)
-    total = ("total", None, None, None, None, sent, seconds, exposed, None)
+    total = ("total", None, None, None, None, None, sent, seconds, exposed)
     not_counted = report.not_counted.get("communication", ())
     return Table("communication", "Communication: one GPU, one step", columns, rows, (total,), (), not_counted)

@@ -12,7 +12,7 @@ from typing import Any
 from ..catalogue import table
 from ..model import parameters as count
 from ..model.layers import Model
-from ..numeric import Number, is_array, where
+from ..numeric import Number, both, is_array, where
 from ..scenario import Scenario
 from ..sums import add_bytes
 from ..terms import formula
@@ -93,6 +93,12 @@ def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: N
 def gathered_block_bytes(width: Number, block: Number, last: Number, embedding: Number, held_blocks: Number) -> Number:
     """Gathered blocks and unreduced unit gradients at the backward pass under ZeRO-3."""
     return width * (held_blocks * block + block + last * embedding)
+
+
+@formula("w·L_i·P", "B", "pipelines over FSDP gather once a step: torchtitan")
+def kept_blocks_bytes(width: Number, pipeline: Number, layers: Number, block: Number) -> Number:
+    """Blocks that a pipeline over ZeRO-3 keeps gathered for the whole step."""
+    return where(pipeline > 1, width * layers * block, 0.0)
 
 
 @formula("4·T·h·w", "B", "two outstanding sends and receives")
@@ -250,27 +256,50 @@ class TrainingMemory:
         zero, widths, shards = self.scenario.parallelism.zero, self.widths, self.layout.shards
         psi = self.parameters(stage)
         state = resident_bytes if zero < 1 else lambda width, held: sharded_bytes(width, held, shards)
-        weights = sharded_bytes(widths.weights, psi, shards) if zero == 3 else resident_bytes(widths.weights, psi)
+        whole = zero < 2 or (zero == 2 and not self.framework["fp32_shards"])
+        weights = resident_bytes(widths.weights, psi) if whole else sharded_bytes(widths.weights, psi, shards)
         if self.scenario.parallelism.schedule == "dualpipe":
             weights = resident_bytes(2.0, weights)
-        whole = zero < 2 or (self.framework["accumulate_whole"] and self._accumulates())
-        gradients = resident_bytes(widths.gradients, psi) if whole else sharded_bytes(widths.gradients, psi, shards)
         return {
             "weights": weights,
-            "gradients": gradients,
+            "gradients": self._gradients(psi),
             "master_weights": state(widths.master, psi) if widths.master else nothing_held(),
             "momentum": state(widths.momentum, psi),
             "variance": state(widths.variance, psi) if widths.variance else nothing_held(),
         }
 
-    def _accumulates(self) -> bool:
-        many = self.layout.micro_batches > 1
-        return bool(many.any()) if is_array(many) else bool(many)
+    def _gradients(self, parameters: Number) -> Number:
+        """Gradients between micro-batches: whole where nothing is reduced before the last one."""
+        layout, width, zero = self.layout, self.widths.gradients, self.scenario.parallelism.zero
+        whole = resident_bytes(width, parameters)
+        if zero < 2:
+            return whole
+        shards = sharded_bytes(width, parameters, layout.shards)
+        many = layout.micro_batches > 1
+        if not self.framework["accumulate_whole"]:
+            # a pipeline over ZeRO-3 reduces once a step
+            return where(both(many, layout.pipeline > 1), whole, shards) if zero == 3 else shards
+        return where(many, whole, shards)
+
+    def _gathered(self, stage: Number, first: Number, last: Number) -> tuple[Number, Number]:
+        """Weights gathered at the loss; the same with blocks and unit gradients at the backward pass of a block."""
+        zero, width, layout = self.scenario.parallelism.zero, self.widths.gathered, self.layout
+        if zero == 3:
+            tied = self.model.spec.tied
+            head = where(layout.pipeline > 1, self.embedding_share, 0.0) if tied else self.embedding_share
+            root = gathered_root_bytes(width, first, last, self.embedding_share, head)
+            kept = kept_blocks_bytes(width, layout.pipeline, layout.stages.layers_on(stage), self.block_share)
+            root, held = add_bytes(root, kept), where(layout.pipeline > 1, 0.0, 2.0)
+        elif zero == 2 and self.framework["fp32_shards"]:
+            root, held = resident_bytes(width, self.parameters(stage)), 0.0
+        else:
+            return nothing_held(), nothing_held()
+        return root, add_bytes(root, gathered_block_bytes(width, self.block_share, last, self.embedding_share, held))
 
     def stage(self, stage: Number) -> StageMemory:
         """Items of a stage at the largest of its three instants."""
         scenario, layout, model = self.scenario, self.layout, self.model
-        framework, widths, training = self.framework, self.widths, scenario.training
+        framework, training = self.framework, scenario.training
         static = self.static(stage)
         first, last = _flag(stage == 0), _flag(stage == layout.pipeline - 1)
         flight = in_flight(scenario.parallelism.schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
@@ -286,14 +315,7 @@ class TrainingMemory:
             framework["final_norm"],
             model.hidden,
         )
-        root = blocks = nothing_held()
-        if scenario.parallelism.zero == 3:
-            root = gathered_root_bytes(
-                widths.gathered, first, last, self.embedding_share, 0.0 if model.spec.tied else self.embedding_share
-            )
-            blocks = add_bytes(
-                root, gathered_block_bytes(widths.gathered, self.block_share, last, self.embedding_share, 2.0)
-            )
+        root, blocks = self._gathered(stage, first, last)
         buffers = self._buffers()
         copy = nothing_held()
         if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):

@@ -20,12 +20,6 @@ def step_tokens(replicas: Number, running: Number) -> Number:
     return replicas * running
 
 
-@formula("MBU", "share", "bytes that must move over bandwidth · time")
-def bandwidth_utilisation(moved: Number, bandwidth: Number, seconds: Number) -> Number:
-    """Share of the memory bandwidth that the unavoidable bytes of a step amount to."""
-    return moved / (bandwidth * seconds)
-
-
 @formula("W", "B/s", "data-sheet rate, one way")
 def link_peak(inside: Number, nodes: Number, domain: Number, link: Number, pcie: Number, network: Number) -> Number:
     """Peak of the slowest link of a group: network across nodes, PCIe where the scale-up link does not join all."""
@@ -62,10 +56,10 @@ def whiteboard_weights(parameters: Number, bits: Number, tensor_parallel: Number
     return parameters * bits / 8 / (tensor_parallel * pipeline_parallel)
 
 
-@formula("band", "s", "published serving rows with known settings lie mostly within it")
-def band_end(seconds: Number, factor: Number) -> Number:
+@formula("band", "s", "errors of published decode rows with known settings")
+def band_end(seconds: Number, relative: Number) -> Number:
     """One end of the prediction's band."""
-    return seconds * factor
+    return seconds * (1 + relative)
 
 
 @formula("c", "s")

@@ -7,22 +7,19 @@ pass over all layers is also what one device does a step.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
-
-import numpy as np
 
 from ..ledgers.serving_memory import element_width
 from ..ledgers.serving_weights import serving_vocabulary
 from ..model.layers import Matrix, Model
 from ..numeric import Number, is_array, maximum
 from ..scenario import Scenario
-from ..sums import times_seconds, total_seconds
+from ..sums import times_bytes, times_seconds, total_seconds
 from ..terms import formula
 from . import kernels
 from .collectives import TensorGroup, gathered_bytes, hidden_bytes, hop_seconds, hops, reached
 from .rates import Format, Rates, rates_of
-from .settings import Settings, row_grid, tiles
+from .settings import Settings, tiles, tuned_sizes
 
 HEAD_KERNELS = 4
 
@@ -98,7 +95,6 @@ class Operator:
 class Iteration:
     """One iteration and its parts, in seconds."""
 
-    rows: Number
     operators: tuple[Operator, ...]
     launches: Number
     allreduce_bytes: Number
@@ -108,25 +104,11 @@ class Iteration:
     hop_bytes: Number
     hops: Number
     device: Number
-    host: Number
     seconds: Number
 
     def operator(self, name: str) -> Operator:
         """The operator of a name."""
         return next(each for each in self.operators if each.name == name)
-
-
-def tuned_sizes(rows: Number) -> tuple[Number, Number]:
-    """The tuned batch sizes below and above a number of rows."""
-    grid = row_grid()
-    if is_array(rows):
-        table = np.asarray(grid)
-        above = np.minimum(np.searchsorted(table, rows), len(grid) - 1)
-        exact = (table[above] <= rows) | (above == 0)
-        return table[np.where(exact, above, above - 1)], table[above]
-    above = min(bisect_left(grid, rows), len(grid) - 1)
-    below = above if grid[above] <= rows or above == 0 else above - 1
-    return grid[below], grid[above]
 
 
 class Pass:
@@ -196,17 +178,15 @@ class Pass:
         if eager:
             seconds = eager_seconds(seconds, self.layers, engine.t_eager, self.grace)
         return Iteration(
-            rows,
             operators,
             launches,
-            times_seconds(count, self.group.sent(buffer)),
+            times_bytes(count, self.group.sent(buffer)),
             reduce,
             self.group.sent(logits),
             gather,
-            times_seconds(hop_count, buffer),
+            times_bytes(hop_count, buffer),
             hop,
             device,
-            host,
             seconds,
         )
 
@@ -214,8 +194,8 @@ class Pass:
         layers = self.layers
         return Operator(
             each.name,
-            times_seconds(layers, each.flops),
-            times_seconds(layers, each.bytes),
+            kernels.flops_in_all(layers, each.flops),
+            times_bytes(layers, each.bytes),
             times_seconds(layers, each.math),
             times_seconds(layers, each.memory),
             times_seconds(layers, each.seconds),
@@ -225,9 +205,9 @@ class Pass:
     def _matrix(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> Operator:
         """A matrix product in one layer, on the line between the tuned batch sizes around its rows."""
         below, above = tuned_sizes(rows)
-        math_below, _, time_below = self._at_size(matrix, number, weights, below)
+        math_below, time_below = self._at_size(matrix, number, weights, below)
         if is_array(rows) or below != above:
-            math_above, _, time_above = self._at_size(matrix, number, weights, above)
+            math_above, time_above = self._at_size(matrix, number, weights, above)
         else:
             math_above, time_above = math_below, time_below
         operands = kernels.operand_bytes(rows, matrix.inputs, matrix.outputs, number.activation_bytes)
@@ -241,8 +221,8 @@ class Pass:
             number.peak,
         )
 
-    def _at_size(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> tuple[Number, Number, Number]:
-        """Seconds of the mathematics, of the bytes and of the kernel at a tuned batch size."""
+    def _at_size(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> tuple[Number, Number]:
+        """Seconds of the mathematics and of the kernel at a tuned batch size."""
         inner, columns = matrix.inputs, matrix.outputs
         tiled = kernels.tile_seconds(
             rows, columns, inner, self.units, number.rate, self.settings.device.k_half, tiles()
@@ -251,7 +231,7 @@ class Pass:
         math = kernels.matrix_math_seconds(rows, tiled, narrow)
         operands = kernels.operand_bytes(rows, inner, columns, number.activation_bytes)
         memory = kernels.matrix_memory_seconds(weights, operands, number.streaming, self.rates.memory)
-        return math, memory, kernels.soft_maximum(math, memory)
+        return math, kernels.soft_maximum(math, memory)
 
     def _pointwise(self, rows: Number) -> Operator:
         moved = kernels.pointwise_bytes(

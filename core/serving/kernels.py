@@ -109,6 +109,12 @@ def streaming_seconds(moved: Number, memory_rate: Number) -> Number:
     return moved / memory_rate
 
 
+@formula("F_all", "FLOP")
+def flops_in_all(count: Number, flops: Number) -> Number:
+    """FLOPs of an operator in all layers, or in all iterations of a prompt."""
+    return count * flops
+
+
 @formula("F", "FLOP")
 def matrix_flops(rows: Number, columns: Number, inner: Number) -> Number:
     """FLOPs of a matrix product."""

@@ -32,10 +32,8 @@ class Prompt:
 class Steady:
     """The steady state; times in seconds, rates of all engines together."""
 
-    #: Sequences one engine runs together, the most it can, and those of one micro-batch of its pipeline.
+    #: Sequences one engine runs together.
     running: Number
-    most: Number
-    micro_batch: Number
     context: Number
     decode: Iteration
     step: Number
@@ -80,8 +78,6 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     requests = steady.answered_rate(rate, running, most, capacity)
     return Steady(
         running=running,
-        most=most,
-        micro_batch=micro,
         context=context,
         decode=decode,
         step=step,

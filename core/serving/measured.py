@@ -7,7 +7,6 @@ from typing import Any
 from ..numeric import Number
 from ..terms import formula
 from ..training import days
-from . import bounds
 from .plan import Plan
 
 
@@ -46,6 +45,6 @@ def _step(plan: Plan, values: dict[str, Any], seconds: Number) -> dict[str, Any]
         "measured.step_s": seconds,
         "measured.mfu": days.utilisation(model, cluster.gpus, peak, seconds),
         "measured.hfu": days.utilisation(hardware, cluster.gpus, peak, seconds),
-        "measured.mbu": bounds.bandwidth_utilisation(values["time.bytes_per_step"], bandwidth, seconds),
+        "measured.mbu": days.bandwidth_utilisation(values["time.bytes_per_step"], bandwidth, seconds),
         "measured.over_bound": days.over(seconds, values["time.bound_s"]),
     }

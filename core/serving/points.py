@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..numeric import Number
 from ..report import Point
 from ..roofline import Roof
-from ..sums import total_seconds
+from ..sums import times_bytes, times_seconds, total_seconds
 from ..terms import formula
+from . import kernels
 from .iteration import Iteration, Operator
 from .plan import Plan
 
@@ -30,32 +33,33 @@ def flops(iteration: Iteration) -> Number:
 
 def points(plan: Plan) -> list[Point]:
     """Operators of the decode step, then linear layers, attention and the whole of one prompt alone."""
-    decode, prefill = plan.steady.decode, plan.steady.prefill
-    bandwidth = plan.scenario.cluster.accelerator.memory_bandwidth
-    rows = [_operator(each, "decode", bandwidth) for each in decode.operators]
-    named = {each.name: each for each in prefill.operators}
-    attention = named.pop("attention")
-    linear = _together("linear layers", [each for each in named.values() if each.flops])
-    rows += [_operator(each, "prefill", bandwidth) for each in (linear, attention)]
+    steady, bandwidth = plan.steady, plan.scenario.cluster.accelerator.memory_bandwidth
+    rows = [_point(each, "decode", bandwidth) for each in steady.decode.operators]
+    prefill, chunks = steady.prefill.operators, steady.prompt.chunks
+    attention = [each for each in prefill if each.name == "attention"]
+    linear = [each for each in prefill if each.name != "attention" and each.flops]
     peak = plan.passes.rates.blocks.peak
-    whole = _together("whole prefill", list(prefill.operators))
-    bound = "compute" if whole.math >= whole.memory else "memory"
-    rows.append(Roof(peak, bandwidth).point(whole.name, "prefill", whole.flops, whole.bytes, prefill.seconds, bound))
-    return rows
+    whole = replace(_together("whole prefill", list(prefill), chunks, peak), seconds=steady.prompt_alone)
+    parts = (
+        _together("linear layers", linear, chunks, peak),
+        _together("attention", attention, chunks, attention[0].peak),
+    )
+    return rows + [_point(each, "prefill", bandwidth) for each in (*parts, whole)]
 
 
-def _together(name: str, operators: list[Operator]) -> Operator:
+def _together(name: str, operators: list[Operator], chunks: Number, peak: Number) -> Operator:
+    """Several operators of the iterations of a prompt as one."""
     return Operator(
         name,
-        all_flops([each.flops for each in operators]),
-        all_bytes([each.bytes for each in operators]),
+        kernels.flops_in_all(chunks, all_flops([each.flops for each in operators])),
+        times_bytes(chunks, all_bytes([each.bytes for each in operators])),
         total_seconds([each.math for each in operators]),
         total_seconds([each.memory for each in operators]),
-        total_seconds([each.seconds for each in operators]),
-        operators[0].peak,
+        times_seconds(chunks, total_seconds([each.seconds for each in operators])),
+        peak,
     )
 
 
-def _operator(each: Operator, phase: str, bandwidth: Number) -> Point:
+def _point(each: Operator, phase: str, bandwidth: Number) -> Point:
     bound = "compute" if each.math >= each.memory else "memory"
     return Roof(each.peak, bandwidth).point(each.name, phase, each.flops, each.bytes, each.seconds, bound)

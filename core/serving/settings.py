@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..catalogue import table
-from ..numeric import Number
+from ..numeric import Number, is_array
 from ..scenario import Scenario
 from ..terms import is_recording, with_origins
 
@@ -172,6 +175,19 @@ def tiles() -> tuple[tuple[float, float, float], ...]:
 def row_grid() -> tuple[float, ...]:
     """Batch sizes for which kernels are tuned, in rising order."""
     return tuple(float(rows) for rows in table("serving_rates")["row_grid"])
+
+
+def tuned_sizes(rows: Number) -> tuple[Number, Number]:
+    """The tuned batch sizes below and above a number of rows."""
+    grid = row_grid()
+    if is_array(rows):
+        table = np.asarray(grid)
+        above = np.minimum(np.searchsorted(table, rows), len(grid) - 1)
+        exact = (table[above] <= rows) | (above == 0)
+        return table[np.where(exact, above, above - 1)], table[above]
+    above = min(bisect_left(grid, rows), len(grid) - 1)
+    below = above if grid[above] <= rows or above == 0 else above - 1
+    return grid[below], grid[above]
 
 
 def settings_of(scenario: Scenario) -> Settings:

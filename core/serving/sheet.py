@@ -10,7 +10,7 @@ from ..numeric import Number, is_array
 from ..report import Sheet
 from ..roofline import knee
 from ..scenario import Scenario
-from ..sums import total_seconds
+from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, kernels, points
@@ -115,13 +115,11 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
     flops, tokens = values["compute.model_flops_per_step"], values["compute.tokens_per_step"]
     moved = bounds.step_bytes(plan.memory.pass_weights, decode.operator("attention core").bytes)
     exposed = bounds.communication_part(decode.allreduces, decode.gather, decode.hops)
-    sent = total_seconds([decode.allreduce_bytes, decode.gather_bytes, decode.hop_bytes])
+    sent = total_bytes([decode.allreduce_bytes, decode.gather_bytes, decode.hop_bytes])
     bound = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, accelerator.memory_bandwidth),
-        days.link_floor(
-            total_seconds([decode.allreduce_bytes, decode.gather_bytes]), _link_peak(scenario, plan.passes)
-        ),
+        days.link_floor(total_bytes([decode.allreduce_bytes, decode.gather_bytes]), _link_peak(scenario, plan.passes)),
         days.link_floor(decode.hop_bytes, accelerator.pcie),
     )
     rate = days.throughput(tokens, step)
@@ -142,7 +140,7 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         "time.mfu": days.utilisation(flops, cluster.gpus, peak, step),
         "time.hfu": days.utilisation(values["compute.hardware_flops_per_step"], cluster.gpus, peak, step),
         "time.mfu_rule": days.utilisation(rule, cluster.gpus, peak, step),
-        "time.mbu": bounds.bandwidth_utilisation(moved, accelerator.memory_bandwidth, step),
+        "time.mbu": days.bandwidth_utilisation(moved, accelerator.memory_bandwidth, step),
         "time.tokens_per_s": rate,
         "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
         **_shares(steady, exposed),

@@ -162,8 +162,9 @@ class SearchChoice(Choice):
         completer.setFilterMode(Qt.MatchFlag.MatchContains)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
-        completer.popup().setObjectName("choices")
         self.setCompleter(completer)
+        if (popup := completer.popup()) is not None:
+            popup.setObjectName("choices")
         self.show_choice(self._key, self._text)
 
     def _confirm(self) -> None:

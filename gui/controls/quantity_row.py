@@ -24,7 +24,7 @@ class QuantityRow(Row):
 
     def __init__(self, field: Field, store: Store, narrow: bool = False) -> None:
         super().__init__(field, store)
-        self.control = QuantityEdit(_width(field, narrow))
+        self.control = QuantityEdit(edit_width(field, narrow))
         self.control.setFixedHeight(HEIGHT)
         self.control.setAccessibleName(field.label)
         self.control.entered.connect(self.enter)
@@ -102,8 +102,8 @@ class QuantityRow(Row):
         return f"{self.field.label} {said}\n{self.field.help}"
 
 
-def _width(field: Field, narrow: bool) -> int:
+def edit_width(field: Field, narrow: bool = True) -> int:
     """Pixels for the longest value that is usual: one with a unit in words, a large count, a small number."""
     if field.unit in ("bytes", "bytes/s", "FLOP/s", "USD/h", "kg/kWh", "tokens"):
         return 92
-    return 54 if narrow else 70
+    return 54 if narrow and field.unit != "count" else 70

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from triledger.core.catalogue import catalogue
@@ -73,3 +74,74 @@ def megatron_2021(model: ModelSpec, **changes: Any) -> Scenario:
         "pipeline__async_transfer": "never",
     }
     return plan(model, **(usual | changes))
+
+
+# ---------------------------------------------------------------- random legal plans
+
+WORDS: dict[str, tuple[Any, ...]] = {
+    "parallelism.zero": (0, 1, 2, 3),
+    "parallelism.sp": (False, True),
+    "parallelism.schedule": ("1f1b", "interleaved", "gpipe", "zero-bubble", "zero-bubble-v", "dualpipe"),
+    "parallelism.context_scheme": ("ring", "all-gather", "ulysses"),
+    "parallelism.stage_balance": ("even", "by-time"),
+    "training.recompute": ("none", "selective", "full"),
+    "training.attention": ("flash", "unfused"),
+    "training.framework": ("megatron", "megatron-2022", "torchtitan", "hf-trainer", "litgpt"),
+    "training.precision": ("bf16", "fp16", "fp32", "fp8"),
+    "training.gradient_precision": ("bf16", "fp32"),
+    "training.optimizer": ("adamw", "adamw-8bit", "sgd"),
+    "training.fused_optimizer": (False, True),
+    "training.fused_gradient_accumulation": (False, True),
+    "training.dropout": (False, True),
+    "pipeline.async_transfer": ("auto", "never", "always"),
+    "overlap.dp": (False, True),
+    "overlap.tp_forward": (False, True),
+    "overlap.tp_backward": (False, True),
+    "model.gated": (False, True),
+    "model.tied": (False, True),
+    "model.qk_norm": (False, True),
+    "model.parallel_block": (False, True),
+}
+MACHINES = ("a100-sxm-80gb", "h100-sxm-80gb", "gb200-nvl72", "mi300x")
+
+
+def random_words(choose: Random) -> dict[str, Any]:
+    """Words of a training plan: schedules, precisions, switches."""
+    return {path: choose.choice(values) for path, values in WORDS.items()}
+
+
+def random_numbers(choose: Random, schedule: str) -> dict[str, float]:
+    """Numbers of one legal plan with 64 query heads."""
+    tensor, context, data = choose.choice((1, 2, 4, 8)), choose.choice((1, 2, 4)), choose.choice((1, 2, 8, 16))
+    pipeline = choose.choice((2, 4, 8) if schedule == "dualpipe" else (1, 2, 3, 4, 8))
+    chunks = choose.choice((1, 2, 3)) if pipeline > 1 and schedule in ("1f1b", "interleaved") else 1
+    micro_batch, micro_batches = choose.choice((1, 2, 4)), choose.choice((1, 2, 5)) * (pipeline if chunks > 1 else 1)
+    return {
+        "parallelism.tp": tensor,
+        "parallelism.pp": pipeline,
+        "parallelism.cp": context,
+        "parallelism.vpp": chunks,
+        "parallelism.hsdp_replicas": choose.choice((1, data)),
+        "cluster.gpus": tensor * pipeline * context * data,
+        "cluster.gpus_per_node": choose.choice((4, 8)),
+        "training.micro_batch": micro_batch,
+        "training.global_batch": micro_batch * micro_batches * data,
+        "training.sequence_length": choose.choice((512, 1024, 8192, 65536)),
+        "training.tokens": choose.uniform(1e9, 1e13),
+        "model.layers": choose.randint(pipeline * chunks, 100),
+        "model.hidden_size": 64 * choose.choice((24, 64, 90, 128)),
+        "model.kv_heads": choose.choice((4, 8, 16, 64)),
+        "model.ffn_size": 256 * choose.randint(8, 128),
+        "model.vocabulary": choose.randint(1000, 200_000),
+        "cluster.network.bandwidth": choose.uniform(1e9, 2e11),
+        "cluster.accelerator.link.bandwidth": choose.uniform(1e10, 1e12),
+        "cluster.accelerator.memory_bandwidth": choose.uniform(5e11, 1e13),
+        "cluster.accelerator.memory": choose.uniform(2e10, 3e11),
+        "economics.gpu_price": choose.uniform(0, 10),
+        "economics.grid_intensity": choose.uniform(0, 1),
+        "reliability.node_failures_per_1000_days": choose.choice((0.0, 3.8, 50.0)),
+        "reliability.checkpoint_seconds": choose.choice((0.0, 10.0, 300.0)),
+        "measured.step_time": choose.uniform(0.1, 100),
+        "whiteboard.parameters": choose.uniform(1e9, 1e12),
+        "assumptions.e_gemm": choose.uniform(0.3, 0.9),
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.serving_plans import GIB, memory, serving
@@ -140,6 +140,7 @@ def test_replicas_share_the_requests():
     context=st.integers(16, 32768),
     utilization=st.floats(0.3, 1.0),
 )
+@settings(deadline=None)
 def test_ledger_sums_and_more_memory_never_fits_less(tp, concurrency, context, utilization):
     plan = serving("llama-3-70b", tp=tp, concurrency=concurrency, max_context=context, memory_utilization=utilization)
     held = memory(plan)

@@ -53,9 +53,9 @@ def test_the_memory_ledger_stands_first_with_totals_and_what_is_left_out(tabs: L
 def test_the_three_ledgers_are_a_click_apart(tabs: LedgerTabs, qtbot: QtBot) -> None:
     buttons = {button.text(): button for button in tabs.ledgers.choice.buttons()}
     qtbot.mouseClick(buttons["Communication"], Qt.MouseButton.LeftButton)
-    assert cells(tabs)["total"][4] == "134 GB"
+    assert cells(tabs)["total"][5] == "134 GB"
     qtbot.mouseClick(buttons["Compute"], Qt.MouseButton.LeftButton)
-    assert cells(tabs)["attention"][1] == "2.70 PFLOP"
+    assert cells(tabs)["attention"][2] == "2.70 PFLOP"
     assert "rule of thumb" in tabs.ledgers.notes.text()
 
 

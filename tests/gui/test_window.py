@@ -377,6 +377,15 @@ def test_the_notice_of_a_failed_evaluation_goes_with_the_next_good_report(
     assert not window.notice.isVisible()
 
 
+def test_the_notice_of_a_file_stays_until_it_is_dismissed(
+    qtbot: QtBot, window: Window, store: Store, tmp_path: Path
+) -> None:
+    window.files.open(tmp_path / "nowhere.yaml")
+    with qtbot.waitSignal(store.report_changed):
+        store.set(TP, 4)
+    assert window.notice.isVisible()
+
+
 def test_a_tick_reaches_the_verdict_and_the_charts(qtbot: QtBot, window: Window, store: Store) -> None:
     row = window.panels["workload"].row("training.micro_batch")
     assert isinstance(row, QuantityRow)

@@ -1,0 +1,151 @@
+"""The steady state of serving, its shares and price, and what a person measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.serving_plans import serving
+from triledger.core.engine import evaluate
+from triledger.core.report import Report
+from triledger.core.scenario import Measured
+
+LLAMA_70B = "llama-3-70b"
+
+
+def test_little_holds_in_a_closed_loop():
+    report = evaluate(serving("llama-3-8b", concurrency=24, prompt_tokens=3000, output_tokens=200))
+    latency = report["serving.ttft_s"] + 199 * report["serving.tpot_s"]
+    assert report["serving.requests_per_s"] * latency == pytest.approx(24, rel=1e-9)
+    assert report["serving.output_tokens_per_s"] == pytest.approx(200 * report["serving.requests_per_s"])
+
+
+def test_little_holds_when_clients_wait_for_a_place_in_the_cache():
+    report = evaluate(serving(LLAMA_70B, weight_format="int4-g128", concurrency=200, max_context=2560))
+    assert report["serving.running"] < 200
+    latency = report["serving.ttft_s"] + 511 * report["serving.tpot_s"]
+    assert report["serving.requests_per_s"] * latency == pytest.approx(200, rel=1e-9)
+
+
+def test_little_holds_at_a_request_rate():
+    plan = serving("llama-3-8b", concurrency=256, prompt_tokens=1000, output_tokens=300, request_rate=6.0)
+    report = evaluate(plan)
+    assert report["serving.requests_per_s"] == 6.0
+    decoding = 6.0 * 300 * report["serving.tpot_s"]
+    assert report["serving.running"] == pytest.approx(decoding, rel=0.03)
+    faster = evaluate(plan.with_("serving.request_rate", 9.0))
+    assert faster["serving.running"] > report["serving.running"]
+    assert faster["serving.tpot_s"] > report["serving.tpot_s"]
+
+
+def test_more_requests_than_the_engine_answers_are_said_to_saturate_it():
+    plan = serving("llama-3-8b", concurrency=64, request_rate=500.0)
+    report = evaluate(plan)
+    assert report["serving.requests_per_s"] < 500
+    [finding] = [f for f in report.findings if f.code == "saturated"]
+    path, value = finding.edits[-1].changes[0]
+    assert "saturated" not in {f.code for f in evaluate(plan.with_(path, value)).findings}
+
+
+def test_a_single_request_is_not_disturbed_by_prompts():
+    report = evaluate(serving("llama-3-8b", concurrency=1, prompt_tokens=4000))
+    assert report["serving.tpot_s"] == report["time.step_s"]
+    assert evaluate(serving("llama-3-8b", concurrency=2, prompt_tokens=4000))["serving.tpot_s"] > report["time.step_s"]
+
+
+def test_long_prompts_are_cut_into_chunks():
+    plan = serving("llama-3-8b", concurrency=1, prompt_tokens=8192, max_context=32768)
+    whole, chunked = (evaluate(plan.with_("serving.max_batched_tokens", budget)) for budget in (8192, 1024))
+    assert chunked["serving.ttft_s"] > whole["serving.ttft_s"]
+    assert chunked["serving.ttft_s"] == pytest.approx(whole["serving.ttft_s"], rel=0.5)
+    for name in ("linear layers", "attention"):
+        one, eight = (next(p for p in report.points if p.name == name) for report in (whole, chunked))
+        # the head answers at the end of each chunk
+        assert eight.flops == pytest.approx(one.flops, rel=1e-3), name
+
+
+def test_a_pipeline_adds_throughput_at_the_same_time_per_token():
+    one = evaluate(serving(LLAMA_70B, tp=4, concurrency=64))
+    two = evaluate(serving(LLAMA_70B, tp=4, pp=2, concurrency=128))
+    assert two["time.step_s"] == pytest.approx(one["time.step_s"] / 0.95, rel=0.02)
+    assert two["time.tokens_per_s"] == pytest.approx(2 * 0.95 * one["time.tokens_per_s"], rel=0.02)
+
+
+def test_shares_sum_to_the_step():
+    report = evaluate(serving(LLAMA_70B, tp=4, pp=2, concurrency=48))
+    parts = ("compute_s", "memory_s", "launch_s", "exposed_communication_s", "bubble_s")
+    assert sum(report[f"time.{part}"] for part in parts) == pytest.approx(report["time.step_s"], rel=1e-9)
+    assert sum(row.exposed_seconds for row in report.communication) == report["communication.exposed_seconds"]
+    assert sum(row.bytes_per_gpu for row in report.communication) == report["communication.bytes_per_gpu"]
+
+
+def test_a_group_of_one_sends_nothing():
+    report = evaluate(serving("llama-3-8b"))
+    assert report.communication == ()
+    assert report["communication.exposed_seconds"] == 0.0
+
+
+def test_decode_operators_make_up_the_work_of_the_step():
+    report = evaluate(serving(LLAMA_70B, tp=4, concurrency=48))
+    decode = [point for point in report.points if point.phase == "decode"]
+    names = {"QKV", "attention output", "FFN up", "FFN down", "attention core", "head"}
+    assert names <= {point.name for point in decode}
+    assert 4 * sum(point.flops for point in decode) == pytest.approx(report["compute.hardware_flops_per_step"])
+    assert all(point.achieved_flops <= point.attainable_flops for point in report.points)
+
+
+def test_no_output_has_no_time_per_token_and_no_price():
+    report = evaluate(serving("llama-3-8b", output_tokens=0))
+    assert "serving.tpot_s" not in report
+    assert "cost.usd_per_million_output_tokens" not in report
+    assert report["serving.ttft_s"] > 0
+
+
+def test_price_of_a_million_tokens():
+    """Eight GPUs at 2 USD/h and 14 800 output tokens/s: 0.30 USD (DeepSeek-V3/R1 inference system overview, 2025)."""
+    report = evaluate(serving(LLAMA_70B, tp=8, economics__gpu_price=2.0))
+    rate = report["serving.output_tokens_per_s"]
+    assert report["cost.usd_per_million_output_tokens"] * rate / 14800 == pytest.approx(0.300, abs=5e-4)
+
+
+def measured(**seen: float) -> Report:
+    plan = serving(LLAMA_70B, tp=8, concurrency=16)
+    return evaluate(plan.with_("measured", Measured(**seen)))
+
+
+def test_measured_time_per_token_is_set_against_bound_and_prediction():
+    report = measured(tpot=0.03)
+    assert report["measured.over_bound"] == pytest.approx(0.03 / report["time.bound_s"])
+    assert report["measured.over_prediction"] == pytest.approx(0.03 / report["serving.tpot_s"])
+    assert report["measured.mbu"] == pytest.approx(report["time.mbu"] * report["time.step_s"] / 0.03)
+    assert report["measured.mfu"] == pytest.approx(report["time.mfu"] * report["time.step_s"] / 0.03)
+
+
+def test_measured_throughput_and_first_token():
+    rate = measured(tokens_per_s=400.0)
+    assert rate["measured.over_bound"] == pytest.approx(16 / 400 / rate["time.bound_s"])
+    first = measured(ttft=0.5)
+    assert first["measured.over_prediction"] == pytest.approx(0.5 / first["serving.ttft_s"])
+
+
+def test_a_measurement_below_the_bound_is_refused_with_the_least_possible_time():
+    report = measured(tpot=0.001)
+    [finding] = [f for f in report.findings if f.code == "measured-below-bound"]
+    assert finding.severity == "error"
+    assert finding.edits[0].changes == (("measured.tpot", 0.01),)
+
+
+def codes(report: Report) -> set[str]:
+    return {finding.code for finding in report.findings}
+
+
+def test_findings_name_what_a_person_should_know():
+    assert "tp-leaves-node" in codes(evaluate(serving(LLAMA_70B, tp=16)))
+    assert "kv-heads-replicated" in codes(evaluate(serving(LLAMA_70B, tp=16)))
+    assert "tp-over-pcie" in codes(evaluate(serving(LLAMA_70B, "h100-pcie-80gb", tp=4)))
+    assert "uncalibrated" in codes(evaluate(serving(LLAMA_70B, "mi300x")))
+    assert "format-not-native" in codes(evaluate(serving(LLAMA_70B, "a100-sxm-80gb", tp=8, weight_format="fp8")))
+    assert "longer-than-context" in codes(evaluate(serving(LLAMA_70B, tp=8, prompt_tokens=4000, output_tokens=400)))
+    assert "longer-than-model" in codes(evaluate(serving("llama-3-8b", max_context=65536)))
+    assert "tpot-target-missed" in codes(evaluate(serving(LLAMA_70B, tp=8, tpot_target=0.001)))
+    assert "ttft-target-missed" in codes(evaluate(serving(LLAMA_70B, tp=8, ttft_target=0.001)))
+    assert codes(evaluate(serving("llama-3-8b", concurrency=4))) == set()

@@ -1,0 +1,285 @@
+"""What a plan is told: each finding appears where it should, is silent where it should be, and its edit helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.core.plans import plan, seed_7b, with_all
+from triledger.core import evaluate
+from triledger.core.catalogue import catalogue
+from triledger.core.report import Edit, Finding, Report
+from triledger.core.scenario import Scenario
+
+
+def found(scenario: Scenario, code: str) -> Finding | None:
+    """The finding of a code, or None."""
+    matches = [finding for finding in evaluate(scenario).findings if finding.code == code]
+    assert len(matches) <= 1
+    return matches[0] if matches else None
+
+
+def the(scenario: Scenario, code: str) -> Finding:
+    finding = found(scenario, code)
+    assert finding is not None, code
+    return finding
+
+
+def after(scenario: Scenario, edit: Edit) -> Report:
+    return evaluate(with_all(scenario, dict(edit.changes)))
+
+
+def seventy(gpus: int = 64, **changes: object) -> Scenario:
+    """Llama-3-70B on H100 with TP 8, which fits without findings."""
+    usual = {
+        "cluster__gpus": gpus,
+        "parallelism__tp": 8,
+        "parallelism__sp": True,
+        "parallelism__zero": 1,
+        "training__recompute": "full",
+        "training__global_batch": 1024,
+        "training__gradient_precision": "bf16",
+    }
+    return plan("llama-3-70b", "h100-sxm-80gb", "ib-ndr-400", **(usual | changes))
+
+
+def test_a_good_plan_has_no_findings() -> None:
+    report = evaluate(seventy())
+    assert report["memory.verdict"] == "fits"
+    assert report.findings == ()
+
+
+def test_errors_come_first() -> None:
+    scenario = seventy(parallelism__tp=16, training__recompute="none", training__micro_batch=16)
+    severities = [finding.severity for finding in evaluate(scenario).findings]
+    assert severities[0] == "error"
+    assert severities == sorted(severities, key=("error", "warning", "hint").index)
+
+
+# ---------------------------------------------------------------- a slip in a measured number
+
+
+def measured(seconds: float) -> Scenario:
+    """64 A100, 256 sequences of 4096 tokens, the label 70e9: a step that somebody timed."""
+    return plan(
+        "llama-3-70b",
+        cluster__gpus=64,
+        parallelism__tp=8,
+        parallelism__pp=4,
+        training__global_batch=256,
+        whiteboard__parameters=70e9,
+        measured__step_time=seconds,
+    )
+
+
+def test_a_step_faster_than_the_peak_is_refused() -> None:
+    # 6·70e9·1 048 576 = 4.404e17 FLOP; 64·312e12·4.2 s = 8.387e16: 525 %, not 52.5 %
+    values = evaluate(measured(4.2))
+    assert values["measured.mfu_rule"] == pytest.approx(5.25, abs=0.005)
+    finding = the(measured(4.2), "measured-mfu-over-100")
+    assert finding.severity == "error"
+    assert finding.field == "measured.step_time"
+    assert "MFU 525 %" in finding.message
+    assert "at least 22.06 s" in finding.message
+    assert "42 s would be 52.5 %" in finding.message
+    (edit,) = finding.edits
+    helped = after(measured(4.2), edit)
+    assert helped.scenario.measured.step_time == pytest.approx(42)
+    assert helped["measured.mfu_rule"] == pytest.approx(0.525, abs=5e-4)
+    assert "measured-mfu-over-100" not in {finding.code for finding in helped.findings}
+
+
+def test_the_exact_time_of_the_whiteboard_mfu() -> None:
+    values = evaluate(measured(41.99))
+    assert values["measured.mfu_rule"] == pytest.approx(0.5252, abs=1e-4)
+    # the exact causal count is 3 % more than 6N of the label
+    assert values["measured.mfu"] > values["measured.mfu_rule"]
+
+
+@pytest.mark.parametrize(("seconds", "guess"), [(0.7, "42 s would be"), (0.042, "42 s would be"), (1e-5, "")])
+def test_the_guess_takes_the_smallest_slip_that_is_plausible(seconds: float, guess: str) -> None:
+    finding = the(measured(seconds), "measured-mfu-over-100")
+    assert guess in finding.message
+    assert bool(finding.edits) == bool(guess)
+
+
+def test_the_least_possible_time_is_that_of_the_convention_that_counts_fewest_flops() -> None:
+    # with a label twice the model's size the exact count is the smaller one
+    scenario = measured(4.2).with_("whiteboard.parameters", 140e9)
+    values = evaluate(scenario)
+    assert values["measured.mfu"] < values["measured.mfu_rule"]
+    least = 4.2 * values["measured.mfu"]
+    assert f"at least {least:.4g} s" in the(scenario, "measured-mfu-over-100").message
+
+
+def test_a_measurement_in_the_wrong_unit_is_warned_about() -> None:
+    finding = the(measured(42_000), "measured-mfu-low")
+    assert finding.severity == "warning"
+    assert found(measured(42), "measured-mfu-low") is None
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_a_tight_plan_is_a_warning_and_not_an_error() -> None:
+    base = seventy()
+    needed = evaluate(base)["memory.needed_bytes"]
+    tight = base.with_("cluster.accelerator.memory", needed / 0.95 / 0.989)
+    finding = the(tight, "memory-tight")
+    assert finding.severity == "warning"
+    assert found(tight, "does-not-fit") is None
+    assert found(base, "memory-tight") is None
+
+
+def test_the_seed_plan_of_four_sequences() -> None:
+    finding = the(seed_7b(training__micro_batch=4), "does-not-fit")
+    labels = [edit.label for edit in finding.edits]
+    assert labels[0] == "Selective recompute"  # the cheapest in time
+    assert "Full recompute" in labels
+    assert "Micro-batch 2" in labels
+    assert found(seed_7b(training__micro_batch=1), "does-not-fit") is None
+
+
+# ---------------------------------------------------------------- communication
+
+
+def test_tensor_parallel_groups_beyond_a_node() -> None:
+    finding = the(seventy(parallelism__tp=16), "tp-leaves-node")
+    (edit,) = finding.edits
+    helped = after(seventy(parallelism__tp=16), edit)
+    assert helped.scenario.parallelism.tp == 8
+    assert helped["time.step_s"] < evaluate(seventy(parallelism__tp=16))["time.step_s"]
+    assert found(seventy(), "tp-leaves-node") is None
+
+
+def test_a_rack_takes_larger_tensor_parallel_groups() -> None:
+    rack = plan("llama-3-70b", "gb200-nvl72", cluster__gpus=64, cluster__gpus_per_node=72, parallelism__tp=16)
+    assert found(rack, "tp-leaves-node") is None
+
+
+def slow_network(zero: int, rate: float = 3e9, **changes: object) -> Scenario:
+    """Llama-3-8B on 64 H100 with one sequence of 4096 tokens a micro-batch and a network of some bytes/s."""
+    usual = {
+        "cluster__gpus": 64,
+        "cluster__gpus_per_node": 1,
+        "parallelism__zero": zero,
+        "training__micro_batch": 1,
+        "training__global_batch": 64,
+        "training__recompute": "full",
+        "training__gradient_precision": "bf16",
+    }
+    return plan("llama-3-8b", "h100-sxm-80gb", **(usual | changes)).with_("cluster.network.bandwidth", rate)
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+def test_too_few_tokens_to_hide_the_data_parallel_traffic(zero: int) -> None:
+    finding = the(slow_network(zero), "below-hiding-point")
+    assert finding.severity == "warning"
+    assert found(slow_network(zero, 400e9), "below-hiding-point") is None
+    exposed = evaluate(slow_network(zero))["time.exposed_communication_s"]
+    assert exposed > 2 * evaluate(slow_network(zero, 400e9))["time.exposed_communication_s"]
+
+
+def test_zero_2_reduces_for_every_micro_batch() -> None:
+    scenario = slow_network(2, 9e9, training__global_batch=1024)
+    finding = the(scenario, "below-hiding-point")
+    (edit,) = finding.edits
+    helped = after(scenario, edit)
+    assert helped.scenario.parallelism.zero == 1
+    assert helped["time.step_s"] < evaluate(scenario)["time.step_s"]
+
+
+@pytest.mark.parametrize(("degree", "value"), [("tp", 4), ("pp", 4), ("cp", 4)])
+def test_the_hiding_point_of_gradients_does_not_move_with_the_layout(degree: str, value: int) -> None:
+    # a rank of a layout has fewer parameters to reduce and as much less to compute: what counts is tokens a replica
+    base = slow_network(2, cluster__gpus=64 * value, training__global_batch=64)
+    base = base.with_(f"parallelism.{degree}", value).with_(
+        "training.sequence_length", 4096 * (value if degree == "cp" else 1)
+    )
+    if degree == "cp":
+        base = base.with_("cluster.gpus_per_node", 1)
+    point = evaluate(base)["hiding.gradients_tokens_per_gpu"]
+    rate = base.cluster.network.bandwidth
+    # the point falls as the network gets faster: just below and just above it
+    near = rate * point / 4096
+    assert found(base.with_("cluster.network.bandwidth", 0.9 * near), "below-hiding-point") is not None
+    assert found(base.with_("cluster.network.bandwidth", 1.1 * near), "below-hiding-point") is None
+
+
+# ---------------------------------------------------------------- pipeline
+
+
+def piped(**changes: object) -> Scenario:
+    return seventy(parallelism__pp=8, training__global_batch=8, **changes)
+
+
+def test_a_badly_filled_pipeline() -> None:
+    finding = the(piped(), "few-micro-batches")
+    labels = [edit.label for edit in finding.edits]
+    assert labels == ["Interleave ×2", "Double the global batch"]
+    before = evaluate(piped())
+    assert "8 micro-batches fill 8 stages badly" in finding.message
+    for edit in finding.edits:
+        helped = after(piped(), edit)
+        assert helped["time.bubble_s"] / helped["time.step_s"] < before["time.bubble_s"] / before["time.step_s"]
+        assert "illegal-layout" not in {other.code for other in helped.findings}
+    assert found(piped().with_("training.global_batch", 1024), "few-micro-batches") is None
+
+
+def test_no_pipeline_has_no_bubble_to_warn_of() -> None:
+    assert found(seventy(training__global_batch=8), "few-micro-batches") is None
+
+
+# ---------------------------------------------------------------- the rest
+
+
+def test_more_ranks_than_key_value_heads() -> None:
+    spec = replace(catalogue().models["llama-3-70b"], kv_heads=4)
+    finding = the(seventy().with_("model", spec), "kv-heads-replicated")
+    assert finding.severity == "hint"
+    assert "4 KV heads on 8" in finding.message
+    assert found(seventy(), "kv-heads-replicated") is None
+
+
+def test_gpus_that_do_not_fill_servers() -> None:
+    base = seventy(gpus=72, parallelism__tp=4, training__global_batch=18)
+    assert found(base, "partial-node") is None
+    finding = the(base.with_("cluster.gpus", 76).with_("training.global_batch", 19), "partial-node")
+    assert "80 would" in finding.message
+
+
+def test_fp8_on_a_part_without_fp8_units() -> None:
+    finding = the(seed_7b(training__precision="fp8"), "no-fp8")
+    (edit,) = finding.edits
+    assert after(seed_7b(training__precision="fp8"), edit).scenario.training.precision == "bf16"
+    assert found(seventy(training__precision="fp8"), "no-fp8") is None
+
+
+def test_failures_that_eat_the_time() -> None:
+    finding = the(seventy(gpus=65536, training__global_batch=8192), "low-effective-ratio")
+    assert finding.severity == "warning"
+    assert found(seventy(), "low-effective-ratio") is None
+
+
+def test_a_layout_that_does_not_divide_is_a_result_and_not_an_exception() -> None:
+    report = evaluate(seventy(training__global_batch=1021))
+    finding = next(f for f in report.findings if f.code == "illegal-layout")
+    assert finding.severity == "error"
+    assert finding.field == "training.global_batch"
+    assert report["time.step_s"] > 0
+
+
+def test_every_edit_can_be_made() -> None:
+    scenarios = (
+        seventy(parallelism__tp=16),
+        seed_7b(training__micro_batch=4),
+        piped(),
+        slow_network(2),
+        measured(4.2),
+    )
+    for scenario in scenarios:
+        for finding in evaluate(scenario).findings:
+            assert finding.message.endswith(".")
+            for edit in finding.edits:
+                assert after(scenario, edit).scenario != scenario, edit.label
