@@ -37,7 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         _discard_output()
         return 0
     except OSError as error:
-        _discard_output()
+        if error.filename is None:
+            _discard_output()
         return _refuse(f"{error.filename or 'standard output'}: {error.strerror or error}")
 
 
@@ -48,7 +49,8 @@ def _refuse(message: str) -> int:
 
 def _discard_output() -> None:
     """What is still to be written goes nowhere, else Python complains once more while it shuts down."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:

@@ -112,6 +112,7 @@ class Toolbar(QToolBar):
         """Show the store's scenario."""
         name = self.fontMetrics().elidedText(self._store.scenario.name, Qt.TextElideMode.ElideRight, _NAME_WIDTH)
         self.presets.setText(name)
+        self.presets.setToolTip(f"{self._store.scenario.name}; click for the presets")
         for action in self.kinds.actions():
             action.setChecked(action.data() == self._store.kind)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from importlib.metadata import version
 from importlib.resources import files
@@ -10,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from triledger.cli import main
+from triledger.core import evaluate, read_scenario
+
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FOLDERS = ("core", "gui", "cli", "assets", "presets")
 
@@ -53,7 +58,7 @@ def test_the_interpreter_killing_qt_release_is_excluded() -> None:
 
 
 def test_readme_names_the_libraries_that_the_checks_install() -> None:
-    readme = re.search(r"apt-get install (.+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    readme = re.search(r"apt-get install (.+)", README)
     script = re.search(r"libraries=\((.*?)\)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.DOTALL)
     assert readme
     assert script
@@ -65,3 +70,23 @@ def test_no_file_names_a_package_registry() -> None:
     assert not [
         path for path in texts if re.search(r"index-url|extra-index|pypi\.org", path.read_text(encoding="utf-8"))
     ]
+
+
+def readme_commands() -> list[list[str]]:
+    """The commands of the README that open no window, without their remarks."""
+    lines = re.findall(r"^triledger (.+)$", README, re.MULTILINE)
+    commands = [shlex.split(re.split(r"\s{2,}", line)[0]) for line in lines]
+    return [command for command in commands if command[0] in ("eval", "chart", "sweep", "list")]
+
+
+@pytest.mark.parametrize("command", readme_commands(), ids=" ".join)
+def test_commands_of_the_readme_work(command: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command) == 0
+    assert capsys.readouterr().out or list(tmp_path.iterdir())
+
+
+def test_scenario_of_the_readme_is_one() -> None:
+    block = re.search(r"```yaml\n(.+?)```", README, re.DOTALL)
+    assert block
+    assert evaluate(read_scenario(block[1], "README.md"))["memory.fits"]

@@ -74,12 +74,12 @@ def machine_of(scenario: Scenario, rates: Rates) -> Machine:
     """The device of a training scenario at its number format."""
     device, training = scenario.cluster.accelerator, scenario.training
     rate = kernels.sustained_rate(peak_flops(device, training.precision), rates.e_gemm)
-    half_peak = peak_flops(device, "bf16")
-    kept = kernels.sustained_rate(half_peak, rates.e_gemm_16) if training.precision in CAST_BYTES else rate
+    cast = training.precision in CAST_BYTES
+    kept_peak = peak_flops(device, "bf16" if cast else training.precision)
     return Machine(
         rate=rate,
-        kept_rate=kept,
-        attention_peak=half_peak,
+        kept_rate=kernels.sustained_rate(kept_peak, rates.e_gemm_16) if cast else rate,
+        attention_peak=kept_peak,
         memory_rate=kernels.sustained_bandwidth(device.memory_bandwidth, rates.e_mem),
         units=device.units,
         rates=rates,

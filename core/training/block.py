@@ -27,6 +27,7 @@ from .overlap import (
     pass_seconds,
     per_micro_batch,
     pointwise_bytes,
+    ring_seconds,
     tensor_share,
 )
 
@@ -290,11 +291,11 @@ class BlockTimer:
             replace(
                 forward,
                 context=exposed_ring(ahead, forward.attention, context, kappa, 4, launch),
-                context_traffic=ahead,
+                context_traffic=ring_seconds(ahead, context, 4, launch),
             ),
             replace(
                 backward,
                 context=exposed_ring(back, backward.attention, context, kappa, 8, launch),
-                context_traffic=back,
+                context_traffic=ring_seconds(back, context, 8, launch),
             ),
         )

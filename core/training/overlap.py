@@ -53,6 +53,12 @@ def exposed_ring(
     )
 
 
+@formula("t_ring", "s", "Liu 2023, arXiv 2310.01889; extra kernels of the ring steps")
+def ring_seconds(ring: Number, context: Number, kernels_a_step: Number, launch: Number) -> Number:
+    """Time of a ring of keys and values when nothing hides it, its kernels included."""
+    return ring + (context - 1) * kernels_a_step * launch
+
+
 @formula("t_pass", "s")
 def pass_seconds(
     matrices: Number,

@@ -12,7 +12,7 @@ from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
 from ..model.layers import Model
-from ..numeric import Number, is_array
+from ..numeric import Number, is_array, maximum
 from ..report import Sheet
 from ..roofline import knee
 from ..scenario import Scenario
@@ -178,14 +178,15 @@ def _bound(
 ) -> tuple[Number, Number]:
     """The physical floor of a step, and the bytes that one GPU cannot avoid moving."""
     cluster, widths = scenario.cluster, memory.widths
+    link = maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie)
     psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
     owned = days.owned_mean(psi, layout.shards) if scenario.parallelism.zero else psi
     optimizer = held.optimizer_bytes(widths.master, widths.momentum, widths.variance)
-    moved = days.unavoidable_bytes(psi, widths.weights, widths.gradients, optimizer, owned)
+    moved = days.unavoidable_bytes(psi, widths.gathered, widths.gradients, optimizer, owned)
     floor = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, cluster.accelerator.memory_bandwidth),
-        days.link_floor(sheet.values["communication.scale_up_bytes_per_gpu"], cluster.accelerator.link.bandwidth),
+        days.link_floor(sheet.values["communication.scale_up_bytes_per_gpu"], link),
         days.link_floor(sheet.values["communication.scale_out_bytes_per_gpu"], cluster.network.bandwidth),
     )
     return floor, moved

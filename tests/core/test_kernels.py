@@ -11,7 +11,7 @@ from triledger.core.machine.device import Machine, machine_of
 from triledger.core.machine.kernels import attention_flops, causal_pairs, flash_seconds
 from triledger.core.machine.rates import peak_flops, rates
 from triledger.core.model.layers import build
-from triledger.core.roofline import point
+from triledger.core.roofline import Roof
 from triledger.core.scenario import Scenario
 from triledger.core.training.block import BlockTime, BlockTimer
 from triledger.core.training.layout import layout_of
@@ -225,7 +225,7 @@ def test_points_under_the_roof() -> None:
 
 
 def test_attainable_rate_on_both_sides_of_the_knee() -> None:
-    below, above = (point("x", "step", flops, 1.0, 1.0, 312e12, 2e12, "") for flops in (100.0, 1000.0))
+    below, above = (Roof(312e12, 2e12).point("x", "step", flops, 1.0, 1.0, "") for flops in (100.0, 1000.0))
     assert below.attainable_flops == 2e14
     assert above.attainable_flops == 312e12
 
