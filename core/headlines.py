@@ -39,7 +39,6 @@ def _serving(report: Report) -> tuple[Headline, ...]:
         _output(report),
         _concurrency(report),
         _output_cost(report),
-        _bandwidth(report),
     )
 
 
@@ -78,7 +77,7 @@ def _memory(report: Report) -> Headline:
         stage = f"stage {report['memory.peak_stage']:.0f}" if staged else "peak"
         where = f"{stage}: {report['memory.peak_instant']}"
     unit = f"of {digits(usable / _GIB)} GiB"
-    label = "Memory, fullest GPU"
+    label = "Fullest GPU"
     return Headline("memory.total_bytes", label, digits(total / _GIB), unit, _lines(words, where), state)
 
 
@@ -89,7 +88,7 @@ def _utilisation(report: Report) -> Headline:
     stated = report.scenario.training.mfu
     whiteboard = None if isinstance(stated, str) else _named("whiteboard", stated, "ratio", 2)
     details = _lines(_joined(bound, hardware), whiteboard)
-    return Headline("time.mfu", "FLOPs utilisation (MFU)", number, unit, details)
+    return Headline("time.mfu", "Utilisation (MFU)", number, unit, details)
 
 
 def _throughput(report: Report) -> Headline:
@@ -135,7 +134,8 @@ def _next_token(report: Report) -> Headline:
     bound = _named("bound", report.get("serving.tpot_bound_s", report.get("time.bound_s")), "seconds")
     whiteboard = _named("whiteboard", report.get("whiteboard.step_floor_s"), "seconds")
     target = report.scenario.serving.tpot_target
-    return _latency(report, "serving.tpot_s", "Time per token", target, _lines(bound, whiteboard))
+    moved = _named("MBU", report.get("time.mbu"), "ratio", 2)
+    return _latency(report, "serving.tpot_s", "Time per token", target, _lines(_joined(bound, moved), whiteboard))
 
 
 def _first_token(report: Report) -> Headline:
@@ -178,9 +178,3 @@ def _output_cost(report: Report) -> Headline:
     price = report.scenario.economics.gpu_price
     details = _lines("output tokens", f"at {format_quantity(price, 'USD/h')} a GPU")
     return Headline("cost.usd_per_million_output_tokens", "Cost", number, "a million", details)
-
-
-def _bandwidth(report: Report) -> Headline:
-    number, unit = _split(report.get("time.mbu"), "ratio")
-    peak = _named("of", report.get("roofline.bandwidth"), "bytes/s")
-    return Headline("time.mbu", "Bandwidth utilisation (MBU)", number, unit, _lines(peak, "in a decode step"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..legality import legal
 from ..report import Report
 from ..scenario import Scenario
 from ..units import digits, write_quantity
@@ -36,20 +37,16 @@ class _Aim:
 def gpus_sweep(scenario: Scenario) -> Scenario:
     """The plan on other numbers of GPUs: data parallelism halved and doubled, everything else kept.
 
-    Its `cluster.gpus` is a rising array that holds the plan's own number; dp · micro-batch divides the global batch.
+    Its `cluster.gpus` is a rising array of the legal numbers that holds the plan's own.
     """
-    parallelism, training = scenario.parallelism, scenario.training
+    parallelism = scenario.parallelism
     shard = int(parallelism.tp * parallelism.pp * parallelism.cp)
     own = max(1, int(scenario.cluster.gpus) // shard)
     doublings = {own * 2**k for k in range(_DOUBLINGS + 1)}
     halvings = {own // 2**k for k in range(1, _DOUBLINGS + 1) if own % 2**k == 0}
-    legal = {dp for dp in doublings | halvings if _legal(scenario, dp, int(training.micro_batch))}
-    return scenario.with_("cluster.gpus", np.array(sorted(legal | {own}), dtype=float) * shard)
-
-
-def _legal(scenario: Scenario, dp: int, micro_batch: int) -> bool:
-    whole_batch = scenario.training.global_batch % (dp * micro_batch) == 0
-    return whole_batch and dp % scenario.parallelism.hsdp_replicas == 0
+    gpus = np.array(sorted(doublings | halvings), dtype=float) * shard
+    keep = np.broadcast_to(legal(scenario.with_("cluster.gpus", gpus)), gpus.shape) | (gpus == own * shard)
+    return scenario.with_("cluster.gpus", gpus[keep])
 
 
 def training_days(report: Report, curve: Report, baseline: Report | None = None) -> Figure:

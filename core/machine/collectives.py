@@ -115,14 +115,14 @@ class Group:
         return Group(ranks, inside, domains_spanned(ranks, inside))
 
     @property
-    def crosses(self) -> Number:
-        """1 where the group leaves its scale-up domain, else 0."""
-        return where(self.nodes > 1, 1.0, 0.0)
+    def outside(self) -> Number:
+        """Share of a rank's bytes that pass its network adapter: every rank inside drives its own rail."""
+        return where(self.nodes > 1, 1.0 / self.inside, 0.0)
 
 
-def link_name(crosses: Number) -> str:
+def link_name(outside: Number) -> str:
     """scale-up or scale-out; many plans at once are named by whether any crosses the network."""
-    return "scale-out" if (crosses.any() if is_array(crosses) else crosses) else "scale-up"
+    return "scale-out" if (outside.any() if is_array(outside) else outside) else "scale-up"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..machine.collectives import collective
-from ..numeric import Number, floor, maximum, where
+from ..numeric import Number, floor, maximum, minimum, where
 from ..scenario import Scenario
 from ..sums import add_seconds, times_bytes, times_seconds
 from ..terms import formula
@@ -171,6 +171,12 @@ def ends_bytes(width: Number, embedding: Number, head: Number, pipeline: Number)
     return width * (embedding + where(pipeline > 1, 0.0, head))
 
 
+@formula("min", "s")
+def at_most(exposed: Number, seconds: Number) -> Number:
+    """Exposed time of some traffic, which is no more than all of its time."""
+    return minimum(exposed, seconds)
+
+
 @formula("share", "s")
 def in_proportion(exposed: Number, seconds: Number, all_seconds: Number) -> Number:
     """Exposed time of one flow: its share of the time of all flows of the group."""
@@ -207,12 +213,13 @@ def _sharded(
     piped = sharded_exposed_in_pipeline(
         layout.layers, layout.pipeline, gather.seconds, ahead, scatter.seconds, back, both_ends
     )
-    exposed = only_if_sharded(group.ranks, where(layout.pipeline > 1, piped, alone))
     gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
     scatters = where(layout.pipeline > 1, 1.0, layout.micro_batches)
     gather_seconds = flow_seconds(gathers, layout.layers, layout.pipeline, gather.seconds, root.seconds)
     scatter_seconds = flow_seconds(scatters, layout.layers, layout.pipeline, scatter.seconds, root_back.seconds)
-    together = add_seconds(gather_seconds, scatter_seconds)
+    together, hide = add_seconds(gather_seconds, scatter_seconds), scenario.overlap.dp
+    exposed = at_most(where(layout.pipeline > 1, piped, alone), together) if hide else together
+    exposed = only_if_sharded(group.ranks, exposed)
     return DataParallelTime(
         (
             Flow(
@@ -223,7 +230,7 @@ def _sharded(
                 gather_seconds,
                 in_proportion(exposed, gather_seconds, together),
                 gathers,
-                "previous layer",
+                "previous layer" if hide else "",
             ),
             Flow(
                 "gradients",
@@ -233,7 +240,7 @@ def _sharded(
                 scatter_seconds,
                 in_proportion(exposed, scatter_seconds, together),
                 scatters,
-                "next layer's backward",
+                "next layer's backward" if hide else "",
             ),
         ),
         exposed,

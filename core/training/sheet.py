@@ -12,7 +12,7 @@ from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
 from ..model.layers import Model
-from ..numeric import Number, is_array, maximum
+from ..numeric import Number, is_array, maximum, where
 from ..report import Sheet
 from ..roofline import knee
 from ..scenario import Scenario
@@ -141,30 +141,39 @@ def _stages(memory: held.TrainingMemory, layout: Layout) -> dict[str, Any]:
 def _communication(sheet: Sheet, rows: list[Row]) -> None:
     inside: Number = 0.0
     across: Number = 0.0
+    adapter: Number = 0.0
     exposed: Number = 0.0
-    for row, crosses in rows:
+    for row, outside in rows:
         sheet.communication.append(row)
-        inside = add_inside(inside, row.bytes_per_gpu, crosses)
-        across = add_across(across, row.bytes_per_gpu, crosses)
+        inside = add_inside(inside, row.bytes_per_gpu, outside)
+        across = add_across(across, row.bytes_per_gpu, outside)
+        adapter = add_outside(adapter, row.bytes_per_gpu, outside)
         exposed = add_seconds(exposed, row.exposed_seconds)
     sheet.values |= {
         "communication.bytes_per_gpu": add_bytes(inside, across),
         "communication.scale_up_bytes_per_gpu": inside,
         "communication.scale_out_bytes_per_gpu": across,
+        "communication.adapter_bytes_per_gpu": adapter,
         "communication.exposed_seconds": exposed,
     }
 
 
 @formula("Σ scale-up", "B")
-def add_inside(total: Number, sent: Number, crosses: Number) -> Number:
-    """Bytes sent by one GPU inside its scale-up domain, added up."""
-    return total + sent * (1 - crosses)
+def add_inside(total: Number, sent: Number, outside: Number) -> Number:
+    """Bytes one GPU sends in groups inside its scale-up domain, added up."""
+    return total + where(outside > 0, 0.0, sent)
 
 
 @formula("Σ scale-out", "B")
-def add_across(total: Number, sent: Number, crosses: Number) -> Number:
-    """Bytes sent by one GPU across the network, added up."""
-    return total + sent * crosses
+def add_across(total: Number, sent: Number, outside: Number) -> Number:
+    """Bytes one GPU sends in groups that cross the network, added up."""
+    return total + where(outside > 0, sent, 0.0)
+
+
+@formula("Σ adapter", "B", "a ring over q local ranks leaves the node on one of q rails")
+def add_outside(total: Number, sent: Number, outside: Number) -> Number:
+    """Bytes that pass the network adapter of one GPU, added up."""
+    return total + sent * outside
 
 
 def _bound(
@@ -187,7 +196,7 @@ def _bound(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, cluster.accelerator.memory_bandwidth),
         days.link_floor(sheet.values["communication.scale_up_bytes_per_gpu"], link),
-        days.link_floor(sheet.values["communication.scale_out_bytes_per_gpu"], cluster.network.bandwidth),
+        days.link_floor(sheet.values["communication.adapter_bytes_per_gpu"], cluster.network.bandwidth),
     )
     return floor, moved
 

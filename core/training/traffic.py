@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..machine.collectives import collective, link_name
 from ..model.layers import Model
-from ..numeric import Number, is_array, where
+from ..numeric import Number, is_array, minimum, where
 from ..report import Traffic
 from ..scenario import Scenario
 from ..sums import add_bytes, times_bytes, times_seconds
@@ -39,17 +39,17 @@ def boundary_crossings(virtual: Number, micro_batches: Number) -> Number:
     return 2 * virtual * micro_batches
 
 
-@formula("x", "s")
-def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number) -> Number:
-    """What pipeline transfers cost a step: those waited for in every micro-batch and the tax of the hidden ones."""
-    return bubble_part + waited * micro_batches
+@formula("x", "s", leaves_out="hops of other stages in fill and drain")
+def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number, seconds: Number) -> Number:
+    """What its own transfers cost a stage: those waited for in every micro-batch, fill and drain, the tax of the rest."""
+    return minimum(seconds, bubble_part + waited * micro_batches)
 
 
 def _present(degree: Number) -> bool:
     return is_array(degree) or degree > 1
 
 
-#: A row of the ledger, and 1 where (0 where not) its bytes cross the network.
+#: A row of the ledger, and the share of its bytes that pass the network adapter of a GPU.
 Row = tuple[Traffic, Number]
 
 
@@ -59,15 +59,15 @@ def _row(
     kind: str,
     group: str,
     size: Number,
-    crosses: Number,
+    outside: Number,
     times: Number,
     sent: Number,
     seconds: Number,
     behind: str,
     exposed: Number,
 ) -> Row:
-    link = link_name(crosses)
-    return Traffic(name, what, kind, group, size, link, times, sent, seconds, behind, exposed), crosses
+    link = link_name(outside)
+    return Traffic(name, what, kind, group, size, link, times, sent, seconds, behind, exposed), outside
 
 
 def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
@@ -87,7 +87,7 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
                 flow.kind,
                 "data parallel",
                 layout.data_group.ranks,
-                layout.data_group.crosses,
+                layout.data_group.outside,
                 flow.times,
                 flow.sent,
                 flow.seconds,
@@ -136,7 +136,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             kind,
             "tensor parallel",
             layout.tensor,
-            group.crosses,
+            group.outside,
             times_bytes(ahead, pairs),
             times_bytes(times_bytes(ahead, pairs), sent),
             times_seconds(ahead, block.forward.tensor_traffic),
@@ -149,7 +149,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             kind,
             "tensor parallel",
             layout.tensor,
-            group.crosses,
+            group.outside,
             times_bytes(back, pairs),
             back_bytes,
             times_seconds(back, block.backward.tensor_traffic),
@@ -167,7 +167,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             "all-reduce",
             "tensor parallel",
             layout.tensor,
-            group.crosses,
+            group.outside,
             count,
             times_bytes(count, ends.sent),
             seconds,
@@ -206,7 +206,7 @@ def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTim
         "ring of send, receive" if scheme == "ring" else kind,
         "context parallel",
         layout.context,
-        group.crosses,
+        group.outside,
         count,
         times_bytes(count, sent_in_passes(sent, again, back)),
         times_seconds(count, both_passes(ahead.context_traffic, again, behind.context_traffic)),
@@ -226,8 +226,8 @@ def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
     count = boundary_crossings(layout.virtual, layout.micro_batches)
     sent = times_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
-    crosses = where(inside, 0.0, 1.0)
-    hidden = layout.async_transfer
+    outside = where(inside, 0.0, 1.0)
+    hidden, seconds = layout.async_transfer, times_seconds(count, pipe.transfer)
     behind = "compute of other micro-batches" if (is_array(hidden) or hidden) else ""
     return _row(
         "pipeline activations",
@@ -235,10 +235,10 @@ def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
         "send, receive",
         "pipeline",
         layout.pipeline,
-        crosses,
+        outside,
         count,
         only_in_pipeline(layout.pipeline, sent),
-        times_seconds(count, pipe.transfer),
+        seconds,
         behind,
-        transfer_exposed(pipe.hidden_transfers, pipe.waited, layout.micro_batches),
+        transfer_exposed(pipe.hidden_transfers, pipe.waited, layout.micro_batches, seconds),
     )

@@ -129,7 +129,7 @@ def test_the_bound_is_at_data_sheet_rates() -> None:
 
 def test_a_bound_can_be_a_link() -> None:
     slow = evaluate(run_70b("h100-sxm-80gb", 64, cluster__gpus_per_node=4).with_("cluster.network.bandwidth", 1e8))
-    sent = slow["communication.scale_out_bytes_per_gpu"]
+    sent = slow["communication.adapter_bytes_per_gpu"]
     assert slow["time.bound_s"] == pytest.approx(sent / 1e8)
     assert slow["time.bottleneck"] == "communication"
 

@@ -94,13 +94,13 @@ def test_days_stand_with_their_band_floor_and_whiteboard_figure() -> None:
 
 
 def test_memory_is_counted_in_gib_whatever_its_size() -> None:
-    small = headline(training_report(memory__total_bytes=0.5 * GIB), "Memory, fullest GPU")
+    small = headline(training_report(memory__total_bytes=0.5 * GIB), "Fullest GPU")
     assert (small.number, small.unit) == ("0.500", "of 79.2 GiB")
 
 
 @pytest.mark.parametrize(("verdict_word", "state"), [("fits", "plain"), ("tight", "warn"), ("does-not-fit", "bad")])
 def test_memory_stands_out_when_it_should(verdict_word: str, state: str) -> None:
-    assert headline(training_report(memory__verdict=verdict_word), "Memory, fullest GPU").state == state
+    assert headline(training_report(memory__verdict=verdict_word), "Fullest GPU").state == state
 
 
 def test_latencies_stand_beside_their_targets() -> None:

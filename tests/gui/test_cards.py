@@ -92,7 +92,7 @@ def test_words_of_a_finding_are_not_taken_for_markup(verdict: Verdict, plans: Pl
 
 def test_the_cards_of_a_training_plan(cards: Cards) -> None:
     found = shown(cards)
-    memory = found["Memory, fullest GPU"].headline
+    memory = found["Fullest GPU"].headline
     assert memory is not None
     assert (memory.number, memory.unit) == ("56.4", "of 79.2 GiB")
     assert "350 days" in found["Training"].accessibleName()
@@ -143,7 +143,7 @@ def test_an_unchanged_card_is_not_painted_again(cards: Cards, plans: Plans) -> N
 
 def test_what_does_not_fit_stands_out(cards: Cards, plans: Plans) -> None:
     plans.show(training_report(memory__verdict="does-not-fit", memory__headroom_bytes=-GIB))
-    card = shown(cards)["Memory, fullest GPU"]
+    card = shown(cards)["Fullest GPU"]
     image = card.grab().toImage()
     colors = {image.pixelColor(x, y).name() for x in range(10, 60) for y in range(25, 48)}
     assert LIGHT.bad in colors
