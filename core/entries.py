@@ -9,7 +9,9 @@ from typing import Any
 from .errors import ScenarioError, did_you_mean
 from .field_values import parse_value, write_value
 from .fields import FACTS, FIELDS, Field
+from .model.consistency import faults
 from .model.spec import ModelSpec
+from .model_runs import RUNS, read_runs, write_runs
 from .scenario import Accelerator, Link, Network, Peak
 from .units import QuantityError
 from .yaml_tree import Node
@@ -32,7 +34,7 @@ def entry_field(path: str) -> Field | None:
     prefix, _, name = path.rpartition(".")
     kind = ENTRIES.get(prefix) or _NESTED.get(prefix)
     attribute = next((a for a in fields(kind) if a.name == name), None) if kind else None
-    if attribute is None or path in _NESTED:
+    if attribute is None or path in _NESTED or path == RUNS:
         return None
     return FIELDS.get(path) or FACTS.get(path) or Field(path, name, "text", "", "")
 
@@ -41,7 +43,7 @@ def entry_paths() -> list[str]:
     """The paths of all facts of entries."""
     tables = {**ENTRIES, **_NESTED}
     paths = (f"{prefix}.{attribute.name}" for prefix, kind in tables.items() for attribute in fields(kind))
-    return [path for path in paths if path not in _NESTED]
+    return [path for path in paths if path not in _NESTED and path != RUNS]
 
 
 def read_entry(node: Node, path: str, file: str, base: Any = None) -> Any:
@@ -62,14 +64,22 @@ def read_entry(node: Node, path: str, file: str, base: Any = None) -> Any:
     if "memory" in values:
         values.setdefault("memory_reported", None)  # the vendor's total is that of the part as built
     if base is not None:
-        return replace(base, **values)
+        return _consistent(replace(base, **values), node, file)
     if kind is ModelSpec and "heads" in values:
         values.setdefault("kv_heads", values["heads"])
     usual = {name: value for name, a in attributes.items() if (value := _default(a)) is not MISSING}
     missing = [name for name in attributes if name not in usual | values]
     if missing:
         raise ScenarioError(file, node.line, path, f"needs {', '.join(missing)} too, or base: and the id to start from")
-    return kind(**usual | values)
+    return _consistent(kind(**usual | values), node, file)
+
+
+def _consistent(entry: Any, node: Node, file: str) -> Any:
+    """The entry; ScenarioError, with the line of the fact, where it is a model that contradicts itself."""
+    for path, message in faults(entry) if isinstance(entry, ModelSpec) else ():
+        at = node.value.get(path.rpartition(".")[2], node)
+        raise ScenarioError(file, at.line, path, message)
+    return entry
 
 
 def _default(attribute: Attribute[Any]) -> Any:
@@ -80,6 +90,8 @@ def _fact(node: Node, path: str, file: str, unset: Any, below: Any) -> Any:
     """One fact; `unset` is what it is when it is not given, `below` what the base says."""
     if path in _NESTED:
         return read_entry(node, path, file, None if below is MISSING else below)
+    if path == RUNS:
+        return read_runs(node, file)
     field = entry_field(path)
     assert field is not None
     if not isinstance(node.value, str):
@@ -100,6 +112,8 @@ def write_entry(entry: Any, path: str, base: Any = None) -> dict[str, Any]:
             continue
         if name in _NESTED:
             result[attribute.name] = write_entry(value, name, usual if is_dataclass(usual) else None)
+        elif name == RUNS:
+            result[attribute.name] = write_runs(value)
         elif field := entry_field(name):
             result[attribute.name] = write_value(field, value)
     return result

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .model.spec import FEED_FORWARDS, MIXERS
+
 PANELS = ("model", "hardware", "parallelism", "workload", "assumptions")
 
 
@@ -51,14 +53,14 @@ def _model() -> tuple[Field, ...]:
     return (
         Field("model", "Model", "catalogue", panel, "The model, from the catalogue.", catalogue="models"),
         Field("model.layers", "Layers", "count", panel, "Decoder blocks.", 1, 1000, (1, 160), "linear"),
-        Field("model.hidden_size", "Hidden size", "count", panel, "Width of the residual stream.", 64, 65536, (512, 32768), "log"),
-        Field("model.heads", "Query heads", "count", panel, "Attention heads.", 1, 1024, (1, 256), "power2", advanced=True),
-        Field("model.kv_heads", "KV heads", "count", panel, "Key and value heads; fewer than query heads is grouped-query attention.", 1, 1024, (1, 128), "power2"),
+        Field("model.hidden_size", "Hidden size", "count", panel, "Width of the residual stream.", 1, 65536, (512, 32768), "log"),
+        Field("model.heads", "Query heads", "count", panel, "Attention heads; 0 where no layer has any.", 0, 1024, (1, 256), "power2", advanced=True),
+        Field("model.kv_heads", "KV heads", "count", panel, "Key and value heads; fewer than query heads is grouped-query attention.", 0, 1024, (1, 128), "power2"),
         Field("model.head_dim", "Head size", "count", panel, "Width of one head; 0 is hidden size over heads.", 0, 1024, (32, 512), "power2", advanced=True),
-        Field("model.ffn_size", "FFN size", "count", panel, "Inner width of the feed-forward part.", 64, 1048576, (512, 131072), "log", advanced=True),
+        Field("model.ffn_size", "FFN size", "count", panel, "Inner width of the feed-forward part; 0 where no layer has one.", 0, 1048576, (512, 131072), "log", advanced=True),
         Field("model.vocabulary", "Vocabulary", "count", panel, "Rows of the embedding.", 2, 4194304, (1000, 512000), "log", advanced=True),
         Field("model.gated", "Gated FFN", "flag", panel, "Three matrices (SwiGLU, GeGLU) instead of two.", advanced=True),
-        Field("model.norm", "Norm", "choice", panel, "RMSNorm (gain) or LayerNorm (gain and bias).", choices=("rms", "layer"), advanced=True),
+        Field("model.norm", "Norm", "choice", panel, "RMSNorm (gain), LayerNorm (gain and bias, or gain alone), or a norm without parameters.", choices=("rms", "layer", "layer-no-bias", "none"), advanced=True),
         Field("model.tied", "Tied embedding", "flag", panel, "Input embedding and output head are one matrix.", advanced=True),
         Field("model.qkv_bias", "Biases on q, k, v", "flag", panel, "Biases on the query, key and value projections.", advanced=True),
         Field("model.output_bias", "Bias on attention output", "flag", panel, "Bias on the attention output projection.", advanced=True),
@@ -80,6 +82,8 @@ def _hardware() -> tuple[Field, ...]:
         Field("cluster.gpus_per_node", "GPUs per node", "count", panel, "Accelerators in one server.", 1, 1024, (1, 72), "divisor", advanced=True),
         Field("cluster.network", "Network", "catalogue", panel, "Scale-out network, from the catalogue or as a rate per GPU and direction.", catalogue="networks"),
         Field("cluster.network.bandwidth", "Network rate per GPU", "bytes/s", panel, "One direction, for each GPU.", 1e6, 1e13, (1e9, 4e11), "log"),
+        Field("cluster.network.boards", "Boards per node", "count", panel, "Scale-up domains that a node is made of, joined through the host links.", 1, 64, (1, 4), "power2", kinds=_TRAINING, advanced=True),
+        Field("cluster.power_limit", "Power limit", "watts", panel, "Power to which each board is held; unset: its design power.", 1, 1e5, (50, 2000), "log", optional=True, kinds=_TRAINING, advanced=True),
         Field(f"{device}.memory", "Memory per GPU", "bytes", panel, "Capacity as printed on the sheet.", 2**30, 2**45, (2**33, 2**39), "log", advanced=True),
         Field(f"{device}.memory_bandwidth", "Memory bandwidth", "bytes/s", panel, "Peak rate of the device memory.", 1e9, 1e15, (2e11, 2e13), "log", advanced=True),
         Field(f"{device}.peak.bf16", "Peak bf16", "FLOP/s", panel, "Dense peak of the matrix units.", 1e9, 1e18, (5e13, 1e16), "log", advanced=True),
@@ -110,6 +114,7 @@ def _parallelism() -> tuple[Field, ...]:
         Field("parallelism.stage_balance", "Stage balance", "choice", panel, "Layers a stage: even, by time, or a list.", choices=("even", "by-time"), kinds=t, advanced=True, takes_list=True),
         Field("pipeline.async_transfer", "Asynchronous transfers", "choice", panel, "Whether pipeline transfers run behind compute; auto: when the pipeline is interleaved.", choices=("auto", "never", "always"), kinds=t, advanced=True),
         Field("overlap.dp", "Hide gradient traffic", "flag", panel, "Gradient reduction and parameter gathering run behind compute.", kinds=t, advanced=True),
+        Field("overlap.parameter_gather", "Hide parameter gathering", "flag", panel, "Updated weights are gathered behind the next forward pass.", kinds=t, advanced=True),
         Field("overlap.tp_forward", "Hide TP in chunks", "flag", panel, "Tensor parallel traffic runs in chunks beside the matrix products.", kinds=t, advanced=True),
         Field("overlap.tp_backward", "Hide TP in backward", "flag", panel, "Backward tensor parallel traffic runs behind the weight gradients.", kinds=t, advanced=True),
     )
@@ -123,16 +128,24 @@ def _workload() -> tuple[Field, ...]:
         Field("training.micro_batch", "Micro-batch", "count", panel, "Sequences that one rank computes at a time.", 1, 65536, (1, 64), "power2", kinds=t),
         Field("training.global_batch", "Global batch", "count", panel, "Sequences a step, over all ranks.", 1, 16777216, (1, 16384), "power2", kinds=t),
         Field("training.tokens", "Tokens", "tokens", panel, "Tokens to train on.", 1, 1e18, (1e9, 1e14), "log", kinds=t),
-        Field("training.precision", "Precision", "choice", panel, "Number format of the matrix products.", choices=("bf16", "fp16", "fp32", "fp8"), kinds=t),
+        Field("training.precision", "Precision", "choice", panel, "Number format of the matrix products.", choices=("bf16", "fp16", "fp32", "fp8", "mxfp8", "fp8-block", "fp8-row", "nvfp4"), kinds=t),
         Field("training.gradient_precision", "Gradients", "choice", panel, "Number format in which gradients are kept and reduced.", choices=("fp32", "bf16"), kinds=t),
-        Field("training.recompute", "Recompute", "choice", panel, "Activations computed again in the backward pass instead of kept.", choices=("none", "selective", "full"), kinds=t),
+        Field("training.state_precision", "Optimizer states", "choice", panel, "Number format of master weights and moments; bf16 keeps 16-bit weights, gradients and moments and nothing else.", choices=("fp32", "bf16"), kinds=t, advanced=True),
+        Field("training.logit_bytes", "Bytes per logit", "number", panel, "Bytes alive for each logit at the loss; 0 is a loss fused with the output head; unset: the habit of the framework.", 0, 64, (0, 16), optional=True, kinds=t, advanced=True),
+        Field("training.recompute", "Recompute", "choice", panel, "Activations computed again in the backward pass instead of kept.", choices=("none", "selective", "op-level", "full"), kinds=t),
         Field("training.optimizer", "Optimizer", "choice", panel, "Optimizer, which sets the bytes of its states.", choices=("adamw", "adamw-8bit", "sgd"), kinds=t, advanced=True),
         Field("training.fused_optimizer", "Fused optimizer", "flag", panel, "One pass over parameters and states.", kinds=t, advanced=True),
         Field("training.attention", "Attention", "choice", panel, "Flash kernels keep no score matrix; unfused ones do.", choices=("flash", "unfused"), kinds=t, advanced=True),
         Field("training.attention_kernel", "Attention kernel", "choice", panel, "Which flash kernel; auto takes the usual one of the device.", choices=("auto", "fa2", "fa3", "fa4", "cudnn", "triton"), kinds=t, advanced=True),
         Field("training.fused_gradient_accumulation", "Fused accumulation", "flag", panel, "Weight-gradient kernels add into the gradient themselves.", kinds=t, advanced=True),
+        Field("training.projections", "Projections", "choice", panel, "Query, key and value in one matrix, gate and up in another; or each on its own.", choices=("fused", "separate"), kinds=t, advanced=True),
+        Field("training.pointwise", "Pointwise kernels", "choice", panel, "Norms and activation as one kernel each, or step by step as an eager framework runs them.", choices=("fused", "eager"), kinds=t, advanced=True),
+        Field("training.bucket_bytes", "Gradient bucket", "bytes", panel, "Bytes of gradients reduced at a time; unset: the habit of the framework.", 1e5, 1e12, (1e6, 1e9), "log", optional=True, kinds=t, advanced=True),
+        Field("training.kernel_maturity", "Kernel maturity", "choice", panel, "Libraries of a device generation in its first year reach less than later ones.", choices=("mature", "first-year"), kinds=t, advanced=True),
+        Field("fp8.cache_weights", "Keep 8-bit weights", "flag", panel, "Weights are cast once a step, not once a micro-batch.", kinds=t, advanced=True),
+        Field("fp8.parameter_gather", "Gather in 8 bits", "flag", panel, "Updated weights travel as 8-bit numbers.", kinds=t, advanced=True),
         Field("training.dropout", "Dropout", "flag", panel, "Masks are kept for the backward pass.", kinds=t, advanced=True),
-        Field("training.framework", "Framework", "choice", panel, "Memory and schedule habits of a training stack.", choices=("megatron", "megatron-2022", "torchtitan", "hf-trainer", "litgpt"), kinds=t, advanced=True),
+        Field("training.framework", "Framework", "choice", panel, "Memory and schedule habits of a training stack.", choices=("megatron", "megatron-2022", "torchtitan", "torchtune", "hf-trainer", "hf-trainer-fused", "litgpt"), kinds=t, advanced=True),
         Field("serving.prompt_tokens", "Prompt", "count", panel, "Tokens of a prompt.", 1, 16777216, (1, 1048576), "power2", kinds=s),
         Field("serving.output_tokens", "Output", "count", panel, "Tokens generated for a request.", 0, 16777216, (1, 65536), "power2", kinds=s),
         Field("serving.concurrency", "Concurrency", "count", panel, "Requests decoded together.", 1, 1048576, (1, 4096), "power2", kinds=s),
@@ -164,10 +177,73 @@ def _assumptions() -> tuple[Field, ...]:
     )
 
 
+def _model_facts() -> tuple[Field, ...]:
+    panel, most = "model", 1048576
+    return (
+        Field("model.max_context", "Longest context", "count", panel, "Tokens the model was made for; 0: unknown.", 0, 1e9),
+        Field("model.value_dim", "Value head size", "count", panel, "Width of one value head; 0 is that of a key head.", 0, 1024),
+        Field("model.window", "Window", "count", panel, "Tokens a query looks back in layers with a window or chunks; 0: none.", 0, 1e9),
+        Field("model.sinks", "Attention sinks", "flag", panel, "One trained score a head that stands for no token."),
+        Field("model.output_gate", "Output gate", "flag", panel, "A projection as wide as the queries gates what attention gives."),
+        Field("model.qk_norm_over", "Query/key norm over", "choice", panel, "Whether the norm is over each head or over the whole projection.", choices=("head", "projection")),
+        Field("model.qk_norm_bias", "Query/key norm bias", "flag", panel, "The norm on queries and keys has a bias."),
+        Field("model.experts", "Experts", "count", panel, "Routed experts of a layer; 0: dense.", 0, 65536),
+        Field("model.experts_per_token", "Experts per token", "count", panel, "Routed experts that a token is sent to.", 0, 65536),
+        Field("model.expert_size", "Expert size", "count", panel, "Inner width of one routed expert.", 0, most),
+        Field("model.shared_size", "Shared expert size", "count", panel, "Inner width of all shared experts together; 0: none.", 0, most),
+        Field("model.shared_gate", "Shared expert gate", "flag", panel, "A gate on what the shared experts give."),
+        Field("model.router_bias", "Router bias", "choice", panel, "A bias of the router: a parameter, or a buffer that steers routing.", choices=("none", "trained", "steering")),
+        Field("model.expert_bias", "Expert biases", "flag", panel, "Biases on the matrices of routed experts."),
+        Field("model.expert_latent", "Expert latent", "count", panel, "Width that tokens are compressed to before routed experts; 0: none.", 0, most),
+        Field("model.q_rank", "Query rank", "count", panel, "Width of the compressed query of latent attention; 0: not compressed.", 0, most),
+        Field("model.kv_rank", "KV rank", "count", panel, "Width of the cached latent of keys and values; 0: keys and values of heads.", 0, most),
+        Field("model.nope_dim", "Head size without rotation", "count", panel, "Part of a head of latent attention that is not rotated.", 0, 1024),
+        Field("model.rope_dim", "Head size with rotation", "count", panel, "Part of a head of latent attention that is rotated.", 0, 1024),
+        Field("model.index_heads", "Index heads", "count", panel, "Heads of the index of sparse attention; 0: none.", 0, 1024),
+        Field("model.index_dim", "Index head size", "count", panel, "Width of one head of the index.", 0, 1024),
+        Field("model.index_topk", "Indexed keys", "count", panel, "Keys that the index picks for a query.", 0, 1e9),
+        Field("model.linear_key_heads", "Linear key heads", "count", panel, "Query and key heads of linear attention.", 0, 1024),
+        Field("model.linear_value_heads", "Linear value heads", "count", panel, "Value heads of linear attention.", 0, 1024),
+        Field("model.linear_key_dim", "Linear key head size", "count", panel, "Width of a key head of linear attention.", 0, 1024),
+        Field("model.linear_value_dim", "Linear value head size", "count", panel, "Width of a value head of linear attention.", 0, 1024),
+        Field("model.state_size", "State size", "count", panel, "Width of the state of a state space.", 0, 65536),
+        Field("model.ssm_size", "State space inner size", "count", panel, "Inner width of a state space layer.", 0, most),
+        Field("model.ssm_heads", "State space heads", "count", panel, "Heads of a Mamba-2 layer.", 0, 65536),
+        Field("model.ssm_groups", "State space groups", "count", panel, "Groups of heads of a Mamba-2 layer with projections of their own.", 1, 65536),
+        Field("model.ssm_rank", "State space step rank", "count", panel, "Width of the compressed step of a Mamba layer.", 0, most),
+        Field("model.ssm_norm", "State space norm", "flag", panel, "A norm with parameters inside a state space layer."),
+        Field("model.ssm_bias", "State space biases", "flag", panel, "Biases on the projections of a state space layer."),
+        Field("model.conv_size", "Convolution size", "count", panel, "Tokens that a short convolution looks at.", 0, 65536),
+        Field("model.conv_bias", "Convolution bias", "flag", panel, "A bias on the short convolution."),
+        Field("model.scan_chunk", "Scan chunk", "count", panel, "Tokens that kernels of layers with a state take at a time.", 1, 65536),
+        Field("model.norms", "Norms a layer", "choice", panel, "Norms of a layer; 0: two, or one in a parallel block.", choices=("0", "1", "2", "4")),
+        Field("model.final_norm", "Final norm", "flag", panel, "A norm before the head."),
+        Field("model.embedding_norm", "Embedding norm", "flag", panel, "A norm after the embedding."),
+        Field("model.inner_norms", "Inner norms", "flag", panel, "Norms before the last matrix of attention and of the feed-forward part."),
+        Field("model.head_bias", "Head bias", "flag", panel, "A bias on the output head."),
+        Field("model.activation_parameters", "Activation parameters", "count", panel, "Trained values of the activation of a layer.", 0, most),
+        Field("model.embedding_size", "Embedding size", "count", panel, "Width of the embedding; 0 is the hidden size.", 0, 65536),
+        Field("model.extra_rows", "Extra embedding rows", "count", panel, "Rows of the embedding that the head does not have.", 0, most),
+        Field("model.mtp_modules", "Prediction modules", "count", panel, "Modules that predict further tokens; not in the count of the model.", 0, 64),
+        Field("model.vision_parameters", "Vision parameters", "count", panel, "Parameters of a vision tower and its projector.", 0, 1e12),
+        Field("model.repeat", "Repeating layers", "count", panel, "Layers at the end of the runs that repeat until all layers are there.", 1, 1000),
+        Field("model.runs.count", "Layers", "count", panel, "Equal layers in a row.", 1, 1000),
+        Field("model.runs.mixer", "Mixing", "choice", panel, "What mixes tokens.", choices=MIXERS),
+        Field("model.runs.feed_forward", "Feed-forward part", "choice", panel, "What follows it.", choices=FEED_FORWARDS),
+        Field("model.runs.heads", "Query heads", "count", panel, "Heads of these layers.", 1, 1024),
+        Field("model.runs.kv_heads", "KV heads", "count", panel, "Key and value heads of these layers.", 1, 1024),
+        Field("model.runs.head_dim", "Head size", "count", panel, "Width of one head of these layers.", 1, 1024),
+        Field("model.runs.value_dim", "Value head size", "count", panel, "Width of one value head of these layers.", 1, 1024),
+        Field("model.runs.ffn_size", "FFN size", "count", panel, "Inner width of the feed-forward part of these layers.", 1, most),
+        Field("model.runs.window", "Window", "count", panel, "Tokens a query looks back in these layers.", 1, 1e9),
+        Field("model.runs.sinks", "Attention sinks", "flag", panel, "Whether these layers have sinks."),
+        Field("model.runs.indexer", "Index", "flag", panel, "Whether these layers have an index of their own."),
+    )
+
+
 def _facts() -> tuple[Field, ...]:
     panel, device = "hardware", "cluster.accelerator"
     return (
-        Field("model.max_context", "Longest context", "count", "model", "Tokens the model was made for; 0: unknown."),
         Field(f"{device}.peak.fp32", "Peak fp32", "FLOP/s", panel, "Dense peak of the vector units.", 1e9, 1e18, optional=True),
         Field(f"{device}.peak.fp4", "Peak fp4", "FLOP/s", panel, "Dense peak of the matrix units.", 1e9, 1e18, optional=True),
         Field(f"{device}.peak.int8", "Peak int8", "FLOP/s", panel, "Dense peak of the matrix units, operations per second.", 1e9, 1e18, optional=True),
@@ -186,7 +262,7 @@ FIELDS: dict[str, Field] = {
 }
 
 #: Facts of catalogue entries that a file may state and no panel shows.
-FACTS: dict[str, Field] = {f.path: f for f in _facts()}
+FACTS: dict[str, Field] = {f.path: f for f in (*_model_facts(), *_facts())}
 
 
 def fields_of(panel: str, kind: str, advanced: bool | None = None) -> list[Field]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .catalogue import table
 from .legality import violations
 from .machine.rates import rates
 from .report import Edit, Finding, Sheet
@@ -61,10 +62,16 @@ def _memory_edits(scenario: Scenario) -> Iterator[Edit]:
         yield Edit(f"Micro-batch {half}", (("training.micro_batch", half),))
     if training.recompute != "full":
         yield Edit("Full recompute", (("training.recompute", "full"),))
-    if parallel.zero < 3:
+    # a pipeline keeps its gradients whole and its weights gathered until the end of the step
+    if parallel.zero < (1 if parallel.pp > 1 else 3):
         yield Edit(f"ZeRO-{parallel.zero + 1}", (("parallelism.zero", parallel.zero + 1),))
     if scenario.model.heads % (2 * parallel.tp) == 0 and 2 * parallel.tp <= scenario.cluster.gpus_per_node:
         yield Edit(f"TP {int(2 * parallel.tp)}", (("parallelism.tp", int(2 * parallel.tp)),))
+
+
+def _reduces_once(scenario: Scenario) -> bool:
+    """Whether gradients stay whole until the last micro-batch, so that ZeRO-2 has nothing to save."""
+    return bool(scenario.parallelism.pp > 1 or table("frameworks")[scenario.training.framework]["accumulate_whole"])
 
 
 def impossible_measurement(_scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
@@ -103,6 +110,7 @@ def below_hiding_point(scenario: Scenario, values: dict[str, Any]) -> Iterator[F
     """Too few tokens a GPU for the data parallel traffic to hide behind compute."""
     parallel, training, gpus = scenario.parallelism, scenario.training, scenario.cluster.gpus
     data = gpus / (parallel.tp * parallel.pp)
+    whole = _reduces_once(scenario)
     if data <= 1 or not scenario.overlap.dp:
         return
     if parallel.zero == 3 and parallel.pp == 1:
@@ -114,7 +122,9 @@ def below_hiding_point(scenario: Scenario, values: dict[str, Any]) -> Iterator[F
         )
     else:
         # a reduction after every micro-batch hides only behind that micro-batch
-        repeats = training.global_batch * parallel.cp / (training.micro_batch * data) if parallel.zero == 2 else 1
+        repeats = (
+            1 if whole or parallel.zero != 2 else training.global_batch * parallel.cp / (training.micro_batch * data)
+        )
         tokens = training.global_batch * training.sequence_length / gpus / max(1, repeats)
         point = values["hiding.gradients_tokens_per_gpu"] / (parallel.tp * parallel.pp)
         field, what = (
@@ -125,7 +135,7 @@ def below_hiding_point(scenario: Scenario, values: dict[str, Any]) -> Iterator[F
         return
     message = "Below the hiding point: " + what.format(*(format_quantity(v, "tokens") for v in (point, tokens)))
     edits = ()
-    if parallel.zero == 2:
+    if parallel.zero == 2 and not whole:
         edits = (Edit("ZeRO-1: reduce once a step", (("parallelism.zero", 1),)),)
     yield Finding("below-hiding-point", "warning", message, field, edits)
 
@@ -181,9 +191,10 @@ def uncalibrated(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Findin
 
 
 def no_fp8_units(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
-    """fp8 on a part without fp8 matrix units."""
-    if scenario.training.precision == "fp8" and scenario.cluster.accelerator.peak.fp8 is None:
-        message = f"{scenario.cluster.accelerator.name} has no fp8 matrix units: products run at the 16-bit rate."
+    """8-bit or 4-bit products on a part without units for them."""
+    recipe, device = table("precisions")[scenario.training.precision], scenario.cluster.accelerator
+    if recipe["cast"] and getattr(device.peak, recipe["peak"]) is None:
+        message = f"{device.name} has no {recipe['peak']} matrix units: products run at the 16-bit rate."
         edits = (Edit("bf16", (("training.precision", "bf16"),)),)
         yield Finding("no-fp8", "warning", message, "training.precision", edits)
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from .model.consistency import has_heads
+from .model.layers import build
 from .numeric import Number, both, maximum
 from .scenario import Scenario
 from .terms import plain
@@ -88,7 +90,7 @@ def _either(first: Any, second: Any) -> Any:
 
 
 def _kv_heads_fit(s: Scenario) -> Any:
-    tp, heads = s.parallelism.tp, s.model.kv_heads
+    tp, heads = s.parallelism.tp, maximum(s.model.kv_heads, 1)
     return _either(heads % tp == 0, tp % heads == 0)
 
 
@@ -168,13 +170,31 @@ def _ulysses_holds(s: Scenario) -> Any:
 
 RULES: tuple[Rule, ...] = (
     Rule(
+        "model",
+        lambda s: build(s.model).dense,
+        lambda s: f"{s.model.name} has layers that plans do not compute (equal layers of full attention and FFN do)",
+    ),
+    Rule(
+        "model.experts_per_token",
+        lambda s: s.model.experts_per_token <= s.model.experts,
+        lambda s: (
+            f"{_whole(s.model.experts_per_token)} is more than the {_whole(s.model.experts)} experts there are "
+            f"({_whole(s.model.experts)} or less does)"
+        ),
+    ),
+    Rule(
+        "model.heads",
+        lambda s: _either(s.model.heads > 0, not has_heads(s.model)),
+        lambda s: "attention needs heads (1 or more does)",
+    ),
+    Rule(
         "model.kv_heads",
-        lambda s: s.model.heads % s.model.kv_heads == 0,
+        lambda s: s.model.heads % maximum(s.model.kv_heads, 1) == 0,
         lambda s: _does_not_divide(s.model.kv_heads, s.model.heads, "attention heads"),
     ),
     Rule(
         "model.heads",
-        lambda s: _either(s.model.head_dim > 0, s.model.hidden_size % s.model.heads == 0),
+        lambda s: _either(s.model.head_dim > 0, s.model.hidden_size % maximum(s.model.heads, 1) == 0),
         lambda s: (
             f"{_whole(s.model.heads)} does not divide hidden size {_whole(s.model.hidden_size)} "
             "(another number of heads, or model.head_dim, would do)"

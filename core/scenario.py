@@ -66,6 +66,8 @@ class Network:
     name: str
     bandwidth: Number
     latency_class: str = "ib"
+    #: Scale-up domains that a node is made of, joined through the host links.
+    boards: Number = 1
     source: str = ""
     note: str = ""
 
@@ -76,6 +78,7 @@ class Cluster:
     network: Network
     gpus: Number = 8
     gpus_per_node: Number = 8
+    power_limit: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,17 @@ class Overlap:
     """Which communication a training stack hides behind compute."""
 
     dp: bool = True
+    parameter_gather: bool = True
     tp_forward: bool = False
     tp_backward: bool = True
+
+
+@dataclass(frozen=True)
+class Fp8:
+    """Habits of an 8-bit recipe: the weights' 8-bit copy is kept for the step, and what updated weights travel as."""
+
+    cache_weights: bool = True
+    parameter_gather: bool = False
 
 
 @dataclass(frozen=True)
@@ -119,12 +131,18 @@ class Training:
     tokens: Number = 2e12
     precision: str = "bf16"
     gradient_precision: str = "fp32"
+    state_precision: str = "fp32"
+    logit_bytes: Number | None = None
     optimizer: str = "adamw"
     fused_optimizer: bool = True
     recompute: str = "none"
     attention: str = "flash"
     attention_kernel: str = "auto"
     fused_gradient_accumulation: bool = True
+    projections: str = "fused"
+    pointwise: str = "fused"
+    bucket_bytes: Number | None = None
+    kernel_maturity: str = "mature"
     dropout: bool = False
     framework: str = "megatron"
     mfu: Number | Literal["auto"] = "auto"
@@ -187,6 +205,7 @@ class Scenario:
     parallelism: Parallelism = Parallelism()
     training: Training = Training()
     overlap: Overlap = Overlap()
+    fp8: Fp8 = Fp8()
     pipeline: Pipeline = Pipeline()
     serving: Serving = Serving()
     whiteboard: Whiteboard = Whiteboard()

@@ -13,6 +13,7 @@ from .entries import ENTRIES, entry_field, entry_paths, read_entry
 from .errors import ScenarioError, did_you_mean, nearest
 from .field_values import parse_list, parse_value
 from .fields import FIELDS, Field
+from .huggingface import import_file
 from .machine.rates import Rates
 from .model.spec import ModelSpec
 from .scenario import Cluster, Network, Scenario
@@ -160,11 +161,11 @@ def network_of(bandwidth: float) -> Network:
 
 
 def _model_file(text: str, file: str) -> ModelSpec:
-    """The model of a YAML file, whose path is relative to the folder of the scenario's file."""
-    if text.endswith(".json"):
-        raise QuantityError("a config.json is not read here; write the sizes as a mapping, or the path of a YAML file")
+    """The model of a YAML file or a config.json, whose path is relative to the folder of the scenario's file."""
     path = Path(file).parent / text
     try:
+        if text.endswith(".json"):
+            return import_file(path, str(path)).spec
         content = read_text(path, str(path))
     except ScenarioError as error:
         raise QuantityError(str(error)) from None

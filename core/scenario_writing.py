@@ -15,6 +15,8 @@ from .errors import OutputError, ScenarioError
 from .field_values import write_value
 from .fields import FIELDS
 from .files import write_whole
+from .model.spec import ModelSpec
+from .model_runs import OnOneLine
 from .scenario import Scenario
 from .scenario_values import CATALOGUES, HEAD, default, network_of
 from .terms import plain
@@ -24,10 +26,13 @@ FORMAT = 1
 
 
 class _Dumper(yaml.SafeDumper):
-    """Lists stand on one line."""
+    """Lists of numbers and runs of layers stand on one line each."""
 
 
 _Dumper.add_representer(tuple, lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items, True))
+_Dumper.add_representer(
+    OnOneLine, lambda dumper, items: dumper.represent_mapping("tag:yaml.org,2002:map", items, True)
+)
 
 
 def write_scenario(scenario: Scenario) -> str:
@@ -41,6 +46,12 @@ def write_scenario(scenario: Scenario) -> str:
             _place(content, path, write_value(HEAD.get(path) or FIELDS[path], value))
     if scenario.assumptions:
         content["assumptions"] = {name: plain(value) for name, value in scenario.assumptions}
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def write_model(spec: ModelSpec) -> str:
+    """The text of a model's own file, whose path a scenario can name."""
+    content = {"id": spec.id, "name": spec.name} | write_entry(spec, "model")
     return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 

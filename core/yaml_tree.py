@@ -35,22 +35,22 @@ class Node(NamedTuple):
         return isinstance(self.value, str) and not self.quoted and self.value in ("", "~", "null", "Null", "NULL")
 
 
-def read_text(path: Path, file: str) -> str:
-    """The text of a file of at most MAX_BYTES; ScenarioError where there is none."""
+def read_text(path: Path, file: str, what: str = "a scenario is a YAML file", limit: int = MAX_BYTES) -> str:
+    """The text of a file of at most `limit` bytes; ScenarioError, which says `what` it should be, for anything else."""
     try:
         with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+            data = stream.read(limit + 1)
         text = data.decode("utf-8-sig")
     except IsADirectoryError:
         raise ScenarioError(file, 0, "", "is a folder; give a file in it") from None
     except OSError as error:
         raise ScenarioError(file, 0, "", f"cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise ScenarioError(file, 0, "", "is not UTF-8 text; a scenario is a YAML file") from None
+        raise ScenarioError(file, 0, "", f"is not UTF-8 text; {what}") from None
     except ValueError as error:
         raise ScenarioError(file.replace("\0", "?"), 0, "", f"is not a file name: {error}") from None
-    if len(data) > MAX_BYTES:
-        raise ScenarioError(file, 0, "", "is larger than 1 MB; a scenario has a few hundred lines at most")
+    if len(data) > limit:
+        raise ScenarioError(file, 0, "", f"is larger than {limit // 10**6} MB; {what} of a few hundred lines")
     return text
 
 

@@ -12,7 +12,7 @@ _PACKAGES = (
     "libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 "
     "libxcb-xkb1"
 )
-_INSTEAD = "without a window: triledger SCENARIO --screenshot FILE.png, triledger eval, triledger report"
+_INSTEAD = "without a window: triledger SCENARIO --screenshot FILE.png, triledger eval, triledger chart"
 
 
 def missing_library_reason() -> str | None:

@@ -16,3 +16,11 @@ def pytest_configure() -> None:
     reason = missing_display_reason()
     if reason:
         raise pytest.UsageError(reason)
+
+
+def pytest_sessionfinish() -> None:
+    """Empties the clipboard: the display-less platform frees what Python put there after Python is gone."""
+    from PySide6.QtGui import QGuiApplication
+
+    if QGuiApplication.instance() is not None:
+        QGuiApplication.clipboard().clear()

@@ -78,6 +78,20 @@ def working_set_bytes(layer: Number, transient: Number, hidden: Number, share: N
     return layer + transient - 2 * fused * hidden * share
 
 
+@formula("selected", "B/token", "PyTorch selective checkpointing, every second matrix product: torchtitan public code")
+def selected_bytes(
+    heads: Number, kv_heads: Number, head_dim: Number, ffn_size: Number, hidden: Number, share: Number, element: Number
+) -> Number:
+    """Outputs that recomputation by operator keeps: query, value, attention with its log-sum-exp, gate, down."""
+    return element * ((2 * heads + kv_heads) * head_dim + ffn_size + hidden * share) + 4 * heads
+
+
+@formula("W − selected", "B/token")
+def without_selected(working: Number, selected: Number) -> Number:
+    """Working set of a block whose selected outputs are kept already."""
+    return working - selected
+
+
 @formula("2h", "B/token", "Chen 2016, arXiv 1604.06174")
 def checkpoint_bytes(hidden: Number, share: Number, element: Number) -> Number:
     """The block input that full recomputation keeps of each block."""
@@ -118,11 +132,15 @@ def block_activations(
     layer = layer_bytes(norms, masks, kept, scores, ffn_bytes(size, saved - 2 if cheap else saved))
     alive = framework["gated_backward"] if ffn.gated else framework["plain_backward"]
     transient = transient_bytes(block.hidden, share, size, alive)
-    if training.recompute != "full":
+    if training.recompute not in ("full", "op-level"):
         return BlockActivations(layer, transient)
     fused = int(framework["norm_input"] == 2)
     working = working_set_bytes(layer, transient, block.hidden, share, fused)
-    return BlockActivations(checkpoint_bytes(block.hidden, share, element), working)
+    checkpoint = checkpoint_bytes(block.hidden, share, element)
+    if training.recompute == "full":
+        return BlockActivations(checkpoint, working)
+    selected = selected_bytes(heads, kv_heads, attention.head_dim, size, block.hidden, share, element)
+    return BlockActivations(kept_sum(checkpoint, selected), without_selected(working, selected))
 
 
 @formula("Σ", "B/token")

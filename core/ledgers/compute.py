@@ -118,9 +118,11 @@ EXECUTED_PASSES = {
     ("none", "unfused"): (3, 3),
     ("selective", "flash"): (3, 3.5),
     ("selective", "unfused"): (3, 4),
+    ("op-level", "flash"): (3.5, 3.5),
+    ("op-level", "unfused"): (3.5, 3),
     ("full", "flash"): (4, 4.5),
     ("full", "unfused"): (4, 4),
 }
 
 #: The whiteboard's factor on N for a trained token.
-RULE_FACTOR = {"none": 6, "selective": 6, "full": 8}
+RULE_FACTOR = {"none": 6, "selective": 6, "op-level": 7, "full": 8}

@@ -6,6 +6,7 @@ With a pipeline the figure is that of the fullest stage: the most layers, and em
 from __future__ import annotations
 
 from ..model import parameters as count
+from ..model.kinds.mixer import present
 from ..model.layers import Block, Model
 from ..numeric import Number, ceil, floor, maximum, minimum, where
 from ..scenario import Scenario
@@ -80,6 +81,12 @@ def pass_weights(
     return layers * block + embedding + head + positions + norm
 
 
+@formula("W_first + 2·P_vision/t", "B")
+def with_tower(first: Number, parameters: Number, tensor_parallel: Number) -> Number:
+    """Weights beside the embedding of the first stage, with a vision tower in 16 bits."""
+    return first + 2 * parameters / tensor_parallel
+
+
 def serving_vocabulary(model: Model, tensor_parallel: Number) -> Number:
     """Rows of embedding and head: padded to a multiple of 64, then to whole rows for each rank."""
     padded = count.padded_vocabulary(model.spec.vocabulary, VOCABULARY_MULTIPLE, 1)
@@ -96,11 +103,13 @@ def serving_weights(scenario: Scenario, model: Model, settings: Settings) -> tup
     embedding = vocabulary_bytes(vocabulary, model.hidden, number.embedding_bits, tensor)
     tied = 1.0 if model.spec.tied else 0.0
     head = 0.0 if tied else vocabulary_bytes(vocabulary, model.hidden, head_bits, tensor)
-    positions, norm = plain_bytes(model.positions), plain_bytes(model.final_norm)
-    ends = ends_bytes(pipeline, embedding, head, tied, positions, norm)
+    first, norm = plain_bytes(model.positions), plain_bytes(model.final_norm)
+    if present(model.spec.vision_parameters):
+        first = with_tower(first, model.spec.vision_parameters, tensor)
+    ends = ends_bytes(pipeline, embedding, head, tied, first, norm)
     return (
         stage_weights(most_layers(model.layers, pipeline), end_layers(model.layers, pipeline), block, ends),
-        pass_weights(model.layers, block, embedding, head, positions, norm),
+        pass_weights(model.layers, block, embedding, head, plain_bytes(model.positions), norm),
     )
 
 

@@ -83,6 +83,14 @@ def loss_bytes(
     return last * tokens * (logit * vocabulary / tensor + final_norm * hidden)
 
 
+@formula("6·T·h + 2·V·h/t", "B", "Liger kernels: logits of a chunk at a time, input and head gradients")
+def fused_loss_bytes(
+    last: Number, tokens: Number, vocabulary: Number, tensor: Number, final_norm: Number, hidden: Number
+) -> Number:
+    """Chunks and gradients of a loss fused with the output head, and final norm, on the last stage."""
+    return last * (tokens * (6 + final_norm) * hidden + 2 * vocabulary * hidden / tensor)
+
+
 @formula("root", "B", "Zhao 2023, arXiv 2304.11277")
 def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: Number, head: Number) -> Number:
     """Embedding and head gathered from the first forward to the last backward under ZeRO-3."""
@@ -162,9 +170,9 @@ def static_bytes(
 
 
 @formula("need", "B", "context and communicators outside the allocator; 339 published runs")
-def needed_bytes(peak: Number, margin: Number, context: Number, communicator: Number, ranks: Number) -> Number:
+def needed_bytes(allocated: Number, margin: Number, context: Number, communicator: Number, ranks: Number) -> Number:
     """Memory a run needs: the peak with a margin, the device context, and communicators of more than one rank."""
-    return margin * peak + context + where(ranks > 1, communicator, 0.0)
+    return margin * allocated + context + where(ranks > 1, communicator, 0.0)
 
 
 @formula("headroom", "B")
@@ -204,6 +212,8 @@ def state_widths(scenario: Scenario, framework: dict) -> Widths:
     gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
     if training.precision == "fp32":
         return Widths(4.0, 4.0, 0.0, momentum, variance, 4.0)
+    if training.state_precision == "bf16":
+        return Widths(2.0, 2.0, 0.0, min(momentum, 2.0), min(variance, 2.0), 2.0)
     if framework["fp32_shards"]:
         return Widths(4.0, 4.0, 0.0, momentum, variance, float(framework["gather"]))
     return Widths(2.0, gradient, 4.0, momentum, variance, float(framework["gather"]))
@@ -269,7 +279,7 @@ class TrainingMemory:
         }
 
     def _gradients(self, parameters: Number) -> Number:
-        """Gradients between micro-batches: whole where nothing is reduced before the last one."""
+        """Gradients between micro-batches: whole where the stack or a pipeline reduces only the last one."""
         layout, width, zero = self.layout, self.widths.gradients, self.scenario.parallelism.zero
         whole = resident_bytes(width, parameters)
         if zero < 2:
@@ -277,8 +287,7 @@ class TrainingMemory:
         shards = sharded_bytes(width, parameters, layout.shards)
         many = layout.micro_batches > 1
         if not self.framework["accumulate_whole"]:
-            # a pipeline over ZeRO-3 reduces once a step
-            return where(both(many, layout.pipeline > 1), whole, shards) if zero == 3 else shards
+            many = both(many, layout.pipeline > 1)
         return where(many, whole, shards)
 
     def _gathered(self, stage: Number, first: Number, last: Number) -> tuple[Number, Number]:
@@ -306,22 +315,13 @@ class TrainingMemory:
         embedding = embedding_output_bytes(first, model.hidden, layout.sequence_share, self.element)
         held = held_bytes(flight, layout.stages.layers_on(stage), self.block.held, layout.tokens, embedding)
         backward = activation_peak(held, self.block.during_backward, layout.tokens)
-        logits = loss_bytes(
-            last,
-            layout.tokens,
-            self.vocabulary,
-            layout.tensor,
-            framework["logit"],
-            framework["final_norm"],
-            model.hidden,
-        )
+        logits = self._logits(last)
         root, blocks = self._gathered(stage, first, last)
         buffers = self._buffers()
         copy = nothing_held()
         if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):
-            copy = step_copy_bytes(
-                framework["step_copy"], self.parameters(stage), layout.shards if scenario.parallelism.zero else 1.0
-            )
+            width = min(framework["step_copy"], self.widths.weights) if self.widths.master == 0 else framework["step_copy"]
+            copy = step_copy_bytes(width, self.parameters(stage), layout.shards if scenario.parallelism.zero else 1.0)
         grown = static["gradients"]
         if not framework["gradient_buffer"]:
             grown = where(layout.micro_batches > 1, static["gradients"], 0.0)
@@ -340,6 +340,15 @@ class TrainingMemory:
             | {"activations": nothing_held(), "logits": nothing_held(), "gathered": nothing_held(), "workspace": copy},
         )
         return _largest(instants)
+
+    def _logits(self, last: Number) -> Number:
+        """Logits and loss on the last stage; a loss of 0 bytes a logit is fused with the output head."""
+        layout, framework, stated = self.layout, self.framework, self.scenario.training.logit_bytes
+        width = framework["logit"] if stated is None else stated
+        shape = (last, layout.tokens, self.vocabulary, layout.tensor)
+        if not is_array(width) and width == 0:
+            return fused_loss_bytes(*shape, framework["final_norm"], self.model.hidden)
+        return loss_bytes(*shape, width, framework["final_norm"], self.model.hidden)
 
     def _buffers(self) -> Number:
         layout, scenario = self.layout, self.scenario

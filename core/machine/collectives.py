@@ -80,10 +80,16 @@ def domains_spanned(ranks: Number, inside: Number) -> Number:
     return ceil(ranks / inside)
 
 
-@formula("min(G, domain)", "devices")
-def node_domain(gpus_per_node: Number, link_domain: Number) -> Number:
-    """Devices that share a scale-up link: the device's domain, at most a node."""
-    return minimum(gpus_per_node, link_domain)
+@formula("min(G/boards, domain)", "devices")
+def node_domain(gpus_per_node: Number, link_domain: Number, boards: Number) -> Number:
+    """Devices that share a scale-up link: the device's domain, at most a board of a node."""
+    return minimum(gpus_per_node / boards, link_domain)
+
+
+@formula("G, if boards > 1", "devices")
+def devices_of_host(gpus_per_node: Number, boards: Number) -> Number:
+    """Devices that a host joins where a node is made of several boards; 0 where one link joins them all."""
+    return where(boards > 1, gpus_per_node, 0.0)
 
 
 @dataclass(frozen=True)
@@ -98,26 +104,36 @@ class Fabric:
     alpha_ring: Number
     alpha_net: Number
     alpha_p2p: Number
+    #: Rate of one device through the host, and devices that share a host, where a node is made of boards; else 0.
+    host_rate: Number = 0.0
+    host: Number = 0.0
 
 
 @dataclass(frozen=True)
 class Group:
-    """Ranks that communicate: how many, how many of them in one scale-up domain, and how many domains."""
+    """Ranks that communicate: how many, how many of them in one scale-up domain, and how many domains.
+
+    `hosted` is 1 where the domains are boards of one node, joined through the host.
+    """
 
     ranks: Number
     inside: Number
     nodes: Number
+    hosted: Number = 0.0
 
     @staticmethod
     def of(ranks: Number, spacing: Number, fabric: Fabric) -> Group:
         """A group whose ranks stand `spacing` devices apart (1: neighbours)."""
         inside = ranks_inside(ranks, fabric.domain, spacing)
-        return Group(ranks, inside, domains_spanned(ranks, inside))
+        hosted = 0.0
+        if is_array(fabric.host) or fabric.host:
+            hosted = where(both(ranks > inside, ranks * spacing <= fabric.host), 1.0, 0.0)
+        return Group(ranks, inside, domains_spanned(ranks, inside), hosted)
 
     @property
     def outside(self) -> Number:
         """Share of a rank's bytes that pass its network adapter: every rank inside drives its own rail."""
-        return where(self.nodes > 1, 1.0 / self.inside, 0.0)
+        return where(both(self.nodes > 1, self.hosted == 0), 1.0 / self.inside, 0.0)
 
 
 def link_name(outside: Number) -> str:
@@ -133,6 +149,14 @@ class Collective:
     seconds: Number
 
 
+def fabric_bandwidth(group: Group, fabric: Fabric) -> Number:
+    """Bandwidth a rank of a group sees: through the network between domains, or through the host between boards."""
+    rate = fabric.network_rate
+    if is_array(group.hosted) or group.hosted:
+        rate = where(group.hosted > 0, fabric.host_rate, rate)
+    return group_bandwidth(group.inside, group.nodes, fabric.link_rate, rate)
+
+
 PASSES = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1, "all-to-all": 1}
 
 
@@ -140,15 +164,17 @@ def collective(kind: str, buffer: Number, group: Group, fabric: Fabric, pieces: 
     """An all-reduce, all-gather, reduce-scatter or all-to-all of a buffer over a group, in `pieces` launches."""
     passes = PASSES[kind]
     sent = bytes_sent(buffer, group.ranks, passes)
-    bandwidth = group_bandwidth(group.inside, group.nodes, fabric.link_rate, fabric.network_rate)
-    latency = ring_latency(group.ranks, group.nodes, passes, fabric.alpha_nv, fabric.alpha_ring, fabric.alpha_net)
+    bandwidth, nodes = fabric_bandwidth(group, fabric), group.nodes
+    if is_array(group.hosted) or group.hosted:
+        nodes = where(group.hosted > 0, 1.0, nodes)  # latencies are those inside a node
+    latency = ring_latency(group.ranks, nodes, passes, fabric.alpha_nv, fabric.alpha_ring, fabric.alpha_net)
     if kind == "all-reduce":
         latency = tree_latency(
             latency,
             message_bytes(buffer, pieces),
             SMALL_MESSAGE,
             group.inside,
-            group.nodes,
+            nodes,
             fabric.alpha_ring,
             fabric.alpha_net,
         )

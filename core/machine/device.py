@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..catalogue import table
 from ..numeric import Number
 from ..scenario import Scenario
 from . import kernels
-from .rates import ELEMENT_BYTES, Rates, peak_flops
-
-#: Bytes moved per element when an operand is cast to 8 bits: read 16 bits, write it and its transpose.
-CAST_BYTES = {"fp8": 4.0}
+from .rates import Rates, peak_flops
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,8 @@ def machine_of(scenario: Scenario, rates: Rates) -> Machine:
     """The device of a training scenario at its number format."""
     device, training = scenario.cluster.accelerator, scenario.training
     rate = kernels.sustained_rate(peak_flops(device, training.precision), rates.e_gemm)
-    cast = training.precision in CAST_BYTES
+    recipe = table("precisions")[training.precision]
+    cast = recipe["cast"] > 0
     kept_peak = peak_flops(device, "bf16" if cast else training.precision)
     return Machine(
         rate=rate,
@@ -83,7 +82,7 @@ def machine_of(scenario: Scenario, rates: Rates) -> Machine:
         memory_rate=kernels.sustained_bandwidth(device.memory_bandwidth, rates.e_mem),
         units=device.units,
         rates=rates,
-        input_bytes=float(ELEMENT_BYTES[training.precision]),
+        input_bytes=float(recipe["element"]),
         gradient_bytes=4.0 if training.gradient_precision == "fp32" else 2.0,
-        cast_bytes=CAST_BYTES.get(training.precision, 0.0),
+        cast_bytes=float(recipe["cast"]),
     )

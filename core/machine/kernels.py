@@ -97,6 +97,14 @@ def attention_flops(heads: Number, head_dim: Number, pairs: Number) -> Number:
     return 4 * heads * head_dim * pairs
 
 
+@formula("bytes", "B", "FlashAttention, arXiv 2205.14135: q, k, v, o read and written once a pass")
+def flash_bytes(
+    tokens: Number, heads: Number, kv_heads: Number, head_dim: Number, passes: Number, blocks: Number
+) -> Number:
+    """Bytes a flash kernel moves in some passes over some blocks."""
+    return 4 * tokens * (heads + kv_heads) * head_dim * passes * blocks
+
+
 @formula("t_fa", "s", "FlashAttention-2 arXiv 2307.08691 and -3 2407.08608 figures: rate over length follows s/(s+512)")
 def flash_seconds(
     flops: Number,
@@ -106,11 +114,16 @@ def flash_seconds(
     s_half: Number,
     keys: Number,
     passes: Number,
+    moved: Number,
+    memory_rate: Number,
     kernels: Number,
     launch: Number,
 ) -> Number:
     """Time of a flash attention kernel over `keys` keys; backward executes 2.5 passes of the forward FLOPs."""
-    return passes * flops * (1 + s_half / keys) / (peak * fraction * head_rate) + kernels * launch
+    return (
+        maximum(passes * flops * (1 + s_half / keys) / (peak * fraction * head_rate), moved / memory_rate)
+        + kernels * launch
+    )
 
 
 @formula(

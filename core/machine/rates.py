@@ -9,10 +9,7 @@ from typing import Any
 from ..catalogue import table
 from ..numeric import Number, sqrt
 from ..scenario import Accelerator, Scenario
-from ..terms import formula
-
-#: Bytes of one stored element by number format of the matrix products.
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
+from ..terms import formula, is_recording, with_origins
 
 #: Steps of head sizes of the kernels that have more than multiples of 64.
 _HEAD_STEPS = {"fa2": 32, "fa3": 32}
@@ -45,6 +42,8 @@ class Rates:
     tight: Number
     band_low: Number
     band_high: Number
+    first_year: Number
+    eager_passes: Number
     small_head: Number
     #: Sustained fraction of the 16-bit products that an 8-bit recipe keeps: attention and head.
     e_gemm_16: Number
@@ -64,6 +63,18 @@ def at_power(fraction: Number, power: Number, peak: Number, reference_power: Num
     return fraction * sqrt((power / peak) / (reference_power / reference_peak))
 
 
+@formula("e·√(P/TDP)", "fraction of peak", "clock follows about the square root of power")
+def at_limit(fraction: Number, limit: Number, power: Number) -> Number:
+    """Sustained fraction of a part that is held to less power than it was designed for."""
+    return fraction * sqrt(limit / power)
+
+
+@formula("e·m", "fraction of peak", "same model and machine with the libraries of two years")
+def matured(fraction: Number, maturity: Number) -> Number:
+    """Sustained fraction with the libraries of a device generation's first year."""
+    return fraction * maturity
+
+
 @cache
 def _published(accelerator: str, generation: str, precision: str, kernel: str, fabric: str) -> tuple[Rates, Any]:
     """The table's constants, and the reference (power, peak) of the generation or None."""
@@ -72,9 +83,9 @@ def _published(accelerator: str, generation: str, precision: str, kernel: str, f
     attention = data["attention"].get(generation, data["attention"]["default"])
     name = kernel if kernel in attention else attention["usual"]
     forward, backward = attention[name]
-    low = {"fp8": "fp8"}.get(precision, "bf16")
+    recipe = table("precisions")[precision]
     rates = Rates(
-        e_gemm=gemm[low],
+        e_gemm=gemm[recipe["rate"]] * recipe["relative"],
         e_fa_forward=forward,
         e_fa_backward=backward,
         alpha_net=data["latency"].get(fabric, data["latency"]["ib"]),
@@ -105,13 +116,27 @@ def rates(scenario: Scenario) -> Rates:
             e_gemm=at_power(published.e_gemm, device.power, device.peak.bf16, *reference),
             e_gemm_16=at_power(published.e_gemm_16, device.power, device.peak.bf16, *reference),
         )
+    published = _held_back(published, scenario)
     stated = {name: value for name, value in scenario.assumptions if hasattr(published, name)}
-    return replace(published, **stated) if stated else published
+    constants = replace(published, **stated) if stated else published
+    return with_origins(constants, "assumptions") if is_recording() else constants
+
+
+def _held_back(published: Rates, scenario: Scenario) -> Rates:
+    """The rates of matrix units under a power limit and with early libraries."""
+    limit, power = scenario.cluster.power_limit, scenario.cluster.accelerator.power
+    names = ("e_gemm", "e_gemm_16", "e_fa_forward", "e_fa_backward")
+    if limit is not None:
+        published = replace(published, **{name: at_limit(getattr(published, name), limit, power) for name in names})
+    if scenario.training.kernel_maturity == "first-year":
+        early = published.first_year
+        published = replace(published, **{name: matured(getattr(published, name), early) for name in names})
+    return published
 
 
 def peak_flops(accelerator: Accelerator, precision: str) -> Number:
     """Dense peak of the matrix units in FLOP/s for a number format; the 16-bit peak where the part has no such unit."""
-    peak = getattr(accelerator.peak, precision, None)
+    peak = getattr(accelerator.peak, table("precisions").get(precision, {}).get("peak", precision), None)
     for fallback in (peak, accelerator.peak.bf16, accelerator.peak.fp16, accelerator.peak.fp32):
         if fallback is not None:
             return fallback

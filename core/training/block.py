@@ -15,6 +15,7 @@ from ..numeric import Number, is_array
 from ..scenario import Scenario
 from ..sums import add_seconds, times_seconds, total_seconds
 from .layout import Layout
+from .projections import projections
 from .overlap import (
     elements,
     exchanged_kv_heads,
@@ -88,6 +89,7 @@ class BlockTimer:
     def __init__(self, block: Block, layout: Layout, machine: Machine, scenario: Scenario) -> None:
         self.block, self.layout, self.machine = block, layout, machine
         self.training, self.overlap = scenario.training, scenario.overlap
+        self.cast_times = layout.micro_batches if scenario.fp8.cache_weights else 1.0
         self.operators: dict[str, tuple[Kernel, ...]] = {}
 
     def time(self) -> BlockTime:
@@ -120,6 +122,8 @@ class BlockTimer:
     def _recompute(self, forward: Pass, ahead: Number) -> Number:
         if self.training.recompute == "full":
             return ahead
+        if self.training.recompute == "op-level":
+            return add_seconds(half(add_seconds(forward.matrices, forward.casts)), forward.pointwise)
         if self.training.recompute == "selective":
             return forward.cheap if self.training.attention == "flash" else forward.attention
         return 0.0
@@ -128,7 +132,7 @@ class BlockTimer:
         machine, layout = self.machine, self.layout
         fused = self.training.fused_gradient_accumulation
         ahead, back, weight, accumulate, cast_ahead, cast_back = [], [], [], [], [], []
-        for matrix in self.block.projections(layout.tensor):
+        for matrix, first in projections(self.block, layout.tensor, self.training.projections == "separate"):
             inputs, outputs, tokens = matrix.inputs, matrix.outputs, layout.tokens
             kernels_of_matrix = (
                 machine.matrix(tokens, outputs, inputs),
@@ -142,7 +146,7 @@ class BlockTimer:
                 moved = pointwise_bytes(2 + 2 * machine.gradient_bytes, elements(inputs, outputs, 1.0))
                 accumulate.append(machine.stream(moved))
             if machine.cast_bytes:
-                cast_ahead.append(self._cast(tokens, inputs, outputs))
+                cast_ahead.append(self._cast(tokens, inputs, outputs, first))
                 cast_back.append(machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, outputs, 1.0))))
         weights = total_seconds(weight)
         return Matrices(
@@ -154,12 +158,15 @@ class BlockTimer:
             total_seconds(cast_back) if cast_back else 0.0,
         )
 
-    def _cast(self, tokens: Number, inputs: Number, outputs: Number) -> Number:
-        """Casts of an input to 8 bits, and of the weight once a step."""
+    def _cast(self, tokens: Number, inputs: Number, outputs: Number, first: bool) -> Number:
+        """Casts to 8 bits: of an input that no other matrix has read, and of the weight once a step or micro-batch."""
         machine = self.machine
-        activation = machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, inputs, 1.0)))
         weight = machine.stream(pointwise_bytes(4.0, elements(inputs, outputs, 1.0)))
-        return add_seconds(activation, per_micro_batch(weight, self.layout.micro_batches))
+        weight = per_micro_batch(weight, self.cast_times)
+        if not first:
+            return weight
+        activation = machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, inputs, 1.0)))
+        return add_seconds(activation, weight)
 
     def _attention(self) -> tuple[Number, Number]:
         layout, machine, training = self.layout, self.machine, self.training
@@ -169,14 +176,18 @@ class BlockTimer:
             return self._unfused(heads, attention.head_dim)
         pairs = kernels.causal_pairs(layout.micro_batch, layout.sequence, layout.context)
         flops = kernels.attention_flops(heads, attention.head_dim, pairs)
+        kv_heads = attention.local_kv_heads(layout.tensor)
         rates = machine.rates
         head_rate = kernels.head_rate(attention.head_dim, rates.head_step, rates.small_head)
         keys = keys_of_chunk(layout.sequence, layout.context)
-        peak = machine.attention_peak
-        return (
-            kernels.flash_seconds(flops, peak, rates.e_fa_forward, head_rate, rates.s_half, keys, 1.0, 1, rates.t_k),
-            kernels.flash_seconds(flops, peak, rates.e_fa_backward, head_rate, rates.s_half, keys, 2.5, 3, rates.t_k),
-        )
+
+        def seconds(fraction: Number, passes: float, tensors: float, launches: int) -> Number:
+            moved = kernels.flash_bytes(layout.tokens, heads, kv_heads, attention.head_dim, tensors, 1.0)
+            peak, memory = machine.attention_peak, machine.memory_rate
+            shape = (head_rate, rates.s_half, keys, passes, moved, memory, launches, rates.t_k)
+            return kernels.flash_seconds(flops, peak, fraction, *shape)
+
+        return seconds(rates.e_fa_forward, 1.0, 1.0, 1), seconds(rates.e_fa_backward, 2.5, 2.0, 3)
 
     def _unfused(self, heads: Number, head_dim: Number) -> tuple[Number, Number]:
         """Two batched products and byte-bound softmax and dropout over the score matrix; Megatron-LM kernels."""
@@ -195,6 +206,10 @@ class BlockTimer:
             back.append(mask)
         return total_seconds(ahead), total_seconds(back)
 
+    def _passes(self, fused: Number) -> Number:
+        """Seconds of norms or activation from those of one fused pass; an eager framework runs them step by step."""
+        return times_seconds(self.machine.rates.eager_passes, fused) if self.training.pointwise == "eager" else fused
+
     def _pointwise(self) -> tuple[Number, Number, Number]:
         """Seconds forward, backward, and of the forward part that selective recomputation repeats."""
         layout, machine, block = self.layout, self.machine, self.block
@@ -203,18 +218,22 @@ class BlockTimer:
         local = elements(layout.tokens, block.hidden, tensor_share(layout.tensor))
         inner = elements(layout.tokens, ffn.local_size(layout.tensor), 1.0)
         mask = int(self.training.dropout)
-        norms = times_seconds(block.norms, machine.stream(pointwise_bytes(4.0, residual)))
+        norms = self._passes(times_seconds(block.norms, machine.stream(pointwise_bytes(4.0, residual))))
         residuals = times_seconds(block.norms, machine.stream(pointwise_bytes(6.0 + mask, residual)))
         relayout = machine.stream(pointwise_bytes(4.0, local))
-        activation = machine.stream(pointwise_bytes(6.0 if ffn.gated else 4.0, inner))
+        activation = self._passes(machine.stream(pointwise_bytes(6.0 if ffn.gated else 4.0, inner)))
         ahead = [norms, residuals, relayout, activation]
         back = [
-            times_seconds(block.norms, machine.stream(pointwise_bytes(10.0, residual), 2)),
+            self._passes(times_seconds(block.norms, machine.stream(pointwise_bytes(10.0, residual), 2))),
             residuals,
             times_seconds(block.norms, machine.stream(pointwise_bytes(6.0, residual))),
             relayout,
-            machine.stream(pointwise_bytes(10.0 if ffn.gated else 6.0, inner)),
+            self._passes(machine.stream(pointwise_bytes(10.0 if ffn.gated else 6.0, inner))),
         ]
+        if self.training.projections == "separate":
+            # the input gradients of matrices that read the same input are added up
+            added = machine.stream(pointwise_bytes(6.0, elements(layout.tokens, block.hidden, 1.0)))
+            back.append(times_seconds(3.0 if ffn.gated else 2.0, added))
         if ffn.mlp_bias:
             back.append(machine.stream(pointwise_bytes(2.0, inner)))
         width = heads_width(

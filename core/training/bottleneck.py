@@ -83,10 +83,10 @@ def bottleneck(scenario: Scenario, layout: Layout, step: StepTime, values: dict[
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
     math, moved, launches = [], [], 0.0
     for kernels in block.operators.values():
-        for kernel in kernels:
-            math.append(bound_by_math(kernel.math, kernel.moved, rate))
-            moved.append(bound_by_bytes(kernel.math, kernel.moved, rate))
-            launches = launches + 1.0
+        for kernel, passes in zip(kernels, (again, 1.0, 1.0), strict=True):
+            math.append(times_seconds(passes, bound_by_math(kernel.math, kernel.moved, rate)))
+            moved.append(times_seconds(passes, bound_by_bytes(kernel.math, kernel.moved, rate)))
+            launches = launches + passes
     attention = step_share(block.forward.attention, again, block.backward.attention, blocks)
     pointwise = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
     compute, memory = (

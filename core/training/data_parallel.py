@@ -56,15 +56,21 @@ def forward_window(layers: Number, pipeline: Number, forward: Number) -> Number:
 @formula("x", "s", "Zhao 2023, arXiv 2304.11277: layer by layer with prefetch; first and last layer have no window")
 def sharded_exposed(
     micro_batches: Number,
+    reductions: Number,
     layers: Number,
     forward_exposed: Number,
+    gather_exposed: Number,
     backward_exposed: Number,
     gather: Number,
     scatter: Number,
     ends: Number,
 ) -> Number:
-    """What ZeRO-3 traffic costs a step without a pipeline."""
-    return micro_batches * (layers * (forward_exposed + backward_exposed) + gather + scatter + 0.5 * ends)
+    """What ZeRO-3 traffic costs a step without a pipeline; backward passes that reduce nothing only gather."""
+    return (
+        micro_batches * (layers * forward_exposed + gather + 0.5 * ends)
+        + layers * ((micro_batches - reductions) * gather_exposed + reductions * backward_exposed)
+        + reductions * scatter
+    )
 
 
 @formula("x", "s", "pipelines over FSDP gather once and reduce once a step")
@@ -79,6 +85,12 @@ def sharded_exposed_in_pipeline(
         + scatter
         + ends
     )
+
+
+@formula("r", "times", "PyTorch FSDP, no_sync; pipelines reduce once a step: MegaScale, arXiv 2402.15627")
+def reductions_of_step(micro_batches: Number, pipeline: Number, whole: Number) -> Number:
+    """Gradient reductions of a step: one a micro-batch, or one where gradients stay whole until the last."""
+    return where(pipeline > 1, 1.0, where(whole > 0, 1.0, micro_batches))
 
 
 @formula("D > 1", "s")
@@ -114,21 +126,24 @@ def data_parallel_time(
     block_share: Number,
     ends: tuple[Number, Number],
     widths: tuple[Number, Number],
-    bucket: Number,
+    framework: dict,
     kappa: Number,
 ) -> DataParallelTime:
     """Flows of the data parallel group; `ends`: embedding and head, `widths`: bytes of gradient and weight."""
+    whole = int(framework["accumulate_whole"])
+    reductions = reductions_of_step(layout.micro_batches, layout.pipeline, whole)
     if scenario.parallelism.zero == 3:
-        return _sharded(scenario, layout, pipe, block_share, ends, widths, kappa)
+        return _sharded(scenario, layout, pipe, block_share, ends, widths, reductions, kappa)
     gradient_width, weight_width = widths
     blocks = mean_stage_parameters(layout.layers, block_share, layout.pipeline)
     psi = reduced_parameters(blocks, *ends, layout.pipeline)
     buffer = buffer_bytes(gradient_width, psi)
-    pieces = buckets(layout.virtual, buffer, bucket)
+    stated = scenario.training.bucket_bytes
+    pieces = buckets(layout.virtual, buffer, framework["bucket"] if stated is None else stated)
     zero, hide = scenario.parallelism.zero, scenario.overlap.dp
     kind = "all-reduce" if zero == 0 else "reduce-scatter"
     reduce = collective(kind, buffer, layout.data_group, layout.fabric, pieces)
-    repeats = layout.micro_batches if zero == 2 else 1.0
+    repeats = reductions if zero == 2 else 1.0
     window = backward_window(pieces, layout.layers, layout.pipeline, pipe.block.backward_seconds)
     cost = exposed_behind(reduce.seconds, window, kappa) if hide else reduce.seconds
     cost = only_if_sharded(layout.data_group.ranks, times_seconds(repeats, cost))
@@ -146,6 +161,7 @@ def data_parallel_time(
     ]
     if zero > 0:
         gather = collective("all-gather", buffer_bytes(weight_width, psi), layout.data_group, layout.fabric, pieces)
+        hide = hide and scenario.overlap.parameter_gather
         window = forward_window(layout.layers, layout.pipeline, pipe.block.forward_seconds)
         cost = exposed_behind(gather.seconds, window, kappa) if hide else gather.seconds
         cost = only_if_sharded(layout.data_group.ranks, cost)
@@ -190,6 +206,7 @@ def _sharded(
     block_share: Number,
     ends: tuple[Number, Number],
     widths: tuple[Number, Number],
+    reductions: Number,
     kappa: Number,
 ) -> DataParallelTime:
     """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
@@ -203,8 +220,10 @@ def _sharded(
     ahead, back = pipe.block.forward_seconds, pipe.block.backward_seconds
     alone = sharded_exposed(
         layout.micro_batches,
+        reductions,
         layout.layers,
         exposed_behind(gather.seconds, ahead, kappa),
+        exposed_behind(gather.seconds, back, kappa),
         exposed_behind(add_seconds(gather.seconds, scatter.seconds), back, kappa),
         gather.seconds,
         scatter.seconds,
@@ -214,9 +233,8 @@ def _sharded(
         layout.layers, layout.pipeline, gather.seconds, ahead, scatter.seconds, back, both_ends
     )
     gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
-    scatters = where(layout.pipeline > 1, 1.0, layout.micro_batches)
     gather_seconds = flow_seconds(gathers, layout.layers, layout.pipeline, gather.seconds, root.seconds)
-    scatter_seconds = flow_seconds(scatters, layout.layers, layout.pipeline, scatter.seconds, root_back.seconds)
+    scatter_seconds = flow_seconds(reductions, layout.layers, layout.pipeline, scatter.seconds, root_back.seconds)
     together, hide = add_seconds(gather_seconds, scatter_seconds), scenario.overlap.dp
     exposed = at_most(where(layout.pipeline > 1, piped, alone), together) if hide else together
     exposed = only_if_sharded(group.ranks, exposed)
@@ -236,10 +254,10 @@ def _sharded(
                 "gradients",
                 "gradients",
                 "reduce-scatter",
-                flow_bytes(scatters, layout.layers, layout.pipeline, scatter.sent, root_back.sent),
+                flow_bytes(reductions, layout.layers, layout.pipeline, scatter.sent, root_back.sent),
                 scatter_seconds,
                 in_proportion(exposed, scatter_seconds, together),
-                scatters,
+                reductions,
                 "next layer's backward" if hide else "",
             ),
         ),

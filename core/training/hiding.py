@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..machine.collectives import group_bandwidth
+from ..machine.collectives import fabric_bandwidth
 from ..machine.device import Machine
 from ..model.layers import Model
 from ..numeric import Number, maximum
@@ -54,7 +54,7 @@ def hiding_points(
     fabric, block = layout.fabric, model.block
 
     def bandwidth(group: Any) -> Number:
-        return group_bandwidth(group.inside, group.nodes, fabric.link_rate, fabric.network_rate)
+        return fabric_bandwidth(group, fabric)
 
     data = bandwidth(layout.data_group)
     products = 6 if scenario.training.recompute == "full" else 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..machine.collectives import Fabric, Group, node_domain
+from ..machine.collectives import Fabric, Group, devices_of_host, node_domain
 from ..machine.kernels import sustained_bandwidth
 from ..machine.rates import Rates
 from ..numeric import Number, maximum, where
@@ -102,7 +102,7 @@ def fabric_of(scenario: Scenario, rates: Rates) -> Fabric:
     """The sustained links of a cluster."""
     cluster = scenario.cluster
     return Fabric(
-        domain=node_domain(cluster.gpus_per_node, cluster.accelerator.link.domain),
+        domain=node_domain(cluster.gpus_per_node, cluster.accelerator.link.domain, cluster.network.boards),
         link_rate=sustained_bandwidth(
             maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie), rates.e_nv
         ),
@@ -112,6 +112,8 @@ def fabric_of(scenario: Scenario, rates: Rates) -> Fabric:
         alpha_ring=rates.alpha_ring,
         alpha_net=rates.alpha_net,
         alpha_p2p=rates.alpha_p2p,
+        host_rate=sustained_bandwidth(cluster.accelerator.pcie, rates.e_nic),
+        host=devices_of_host(cluster.gpus_per_node, cluster.network.boards),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..machine import kernels
+from ..model.kinds.mixer import Matrix
 from ..model.layers import Model
 from ..numeric import Number
 from ..report import Point
@@ -11,6 +12,7 @@ from ..scenario import Scenario
 from ..sums import total_bytes
 from ..terms import formula
 from .layout import Layout
+from .projections import projections
 from .step import StepTime
 
 
@@ -32,14 +34,6 @@ def sum_of_kernels(
 def core_step_flops(flops: Number, passes: Number, blocks: Number) -> Number:
     """FLOPs the attention core executes in a step on one GPU."""
     return flops * passes * blocks
-
-
-@formula("bytes", "B", "FlashAttention, arXiv 2205.14135: q, k, v, o read and written once a pass")
-def flash_bytes(
-    tokens: Number, heads: Number, kv_heads: Number, head_dim: Number, passes: Number, blocks: Number
-) -> Number:
-    """Bytes a flash kernel moves in a step on one GPU."""
-    return 4 * tokens * (heads + kv_heads) * head_dim * passes * blocks
 
 
 @formula("bytes", "B", "32-bit softmax and dropout over the score matrix, two products")
@@ -80,11 +74,12 @@ def operator_points(
     roof = Roof(peak, scenario.cluster.accelerator.memory_bandwidth)
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
     again = 2.0 if scenario.training.recompute == "full" else 1.0
+    separate = scenario.training.projections == "separate"
     seconds = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
     streamed = bytes_of_seconds(seconds, memory_rate)
     optimizer = bytes_of_seconds(step.optimizer, memory_rate)
     points = [
-        *_matrix_points(model, layout, step, blocks, again, roof),
+        *_matrix_points(projections(model.block, layout.tensor, separate), layout, step, blocks, again, roof),
         _attention_point(scenario, model, layout, step, blocks, again, roof),
         roof.point("norms and activation", "step", pointwise_flops(streamed), streamed, seconds, "memory"),
         roof.point("optimizer", "step", adam_flops(optimizer), optimizer, step.optimizer, "memory"),
@@ -95,10 +90,10 @@ def operator_points(
 
 
 def _matrix_points(
-    model: Model, layout: Layout, step: StepTime, blocks: Number, again: Number, roof: Roof
+    matrices: list[tuple[Matrix, bool]], layout: Layout, step: StepTime, blocks: Number, again: Number, roof: Roof
 ) -> list[Point]:
     points: list[Point] = []
-    for matrix in model.block.projections(layout.tensor):
+    for matrix, _ in matrices:
         ahead, back, weight = step.pipeline.block.operators[matrix.name]
         flops = products_flops(layout.tokens, matrix.inputs, matrix.outputs, 2.0 + again, blocks)
         moved = sum_of_kernels(ahead.moved, again, back.moved, weight.moved, blocks)
@@ -134,7 +129,7 @@ def _attention_point(
     flash = scenario.training.attention == "flash"
     flops = core_step_flops(one, (2.5 if flash else 2.0) + again, blocks)
     if flash:
-        moved = flash_bytes(layout.tokens, heads, kv_heads, attention.head_dim, 2.0 + again, blocks)
+        moved = kernels.flash_bytes(layout.tokens, heads, kv_heads, attention.head_dim, 2.0 + again, blocks)
     else:
         moved = unfused_bytes(layout.tokens, heads, layout.sequence, 2.0 + again, blocks)
     seconds = step_share(block.forward.attention, again, block.backward.attention, blocks)

@@ -76,9 +76,10 @@ def hidden_transfers(
     slowest: Number,
     async_transfer: Number,
 ) -> Number:
-    """Cost of transfers that run behind compute."""
+    """Cost of transfers that run behind compute: fill and drain, what sticks out, and the tax of the rest."""
     return async_transfer * (
         2 * (pipeline - 1) * transfer
+        + micro_batches * maximum(0.0, 2 * virtual * transfer - slowest)
         + kappa * minimum(2 * virtual * transfer * micro_batches, micro_batches * slowest / 2)
     )
 

@@ -18,7 +18,7 @@ from .block import BlockTime, BlockTimer
 from .data_parallel import DataParallelTime, data_parallel_time, only_if_sharded
 from .ends import EndTime, embedding_time, head_time
 from .layout import Layout
-from .pipeline import PipelineTime, pipeline_time, steady_seconds
+from .pipeline import PipelineTime, in_one_domain, pipeline_time, steady_seconds
 from .stages import TimedStages, balanced_last_layers
 
 #: Bytes an optimizer step moves per owned parameter beside 2 per gradient byte, unfused and fused.
@@ -58,13 +58,13 @@ def step_before_stragglers(
     steady: Number,
     bubble: Number,
     transfers: Number,
-    data_parallel: Number,
+    reduction: Number,
     tied: Number,
     optimizer: Number,
     fixed: Number,
 ) -> Number:
     """Step time of a replica that nothing slows down."""
-    return steady + bubble + transfers + data_parallel + tied + optimizer + fixed
+    return steady + bubble + transfers + reduction + tied + optimizer + fixed
 
 
 @formula("T_step", "s", leaves_out="data loading, logging, checkpoints, failures, host launch gaps")
@@ -134,8 +134,8 @@ def step_time(
         pipe,
         memory.block_share,
         (memory.embedding_share, head),
-        (machine.gradient_bytes, memory.widths.gathered),
-        framework["bucket"],
+        (machine.gradient_bytes, _travelling(scenario, memory.widths.gathered)),
+        framework,
         rates.kappa,
     )
     tied, tied_sent = _tied(model, layout, memory, machine)
@@ -148,6 +148,12 @@ def step_time(
     return StepTime(
         pipe, reduction, tied, tied_sent, optimizer, steady, straggler, ideal, step_seconds(ideal, straggler), machine
     )
+
+
+def _travelling(scenario: Scenario, width: Number) -> Number:
+    """Bytes a parameter has on the wire."""
+    low = table("precisions")[scenario.training.precision]["gather"]
+    return float(low) if scenario.fp8.parameter_gather and low < width else width
 
 
 def _optimizer(scenario: Scenario, layout: Layout, memory: TrainingMemory, machine: Machine) -> Number:
@@ -168,6 +174,8 @@ def _tied(model: Model, layout: Layout, memory: TrainingMemory, machine: Machine
     """All-reduce of a tied embedding's gradient between the first and the last stage."""
     if not model.spec.tied or (not is_array(layout.pipeline) and layout.pipeline == 1):
         return 0.0, 0.0
-    ends = Group(where(layout.pipeline > 1, 2.0, 1.0), 1.0, where(layout.pipeline > 1, 2.0, 1.0))
+    inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
+    ranks = where(layout.pipeline > 1, 2.0, 1.0)
+    ends = Group(ranks, where(inside, ranks, 1.0), where(inside, 1.0, ranks))
     reduce = collective("all-reduce", tied_bytes(machine.gradient_bytes, memory.embedding_share), ends, layout.fabric)
     return only_if_sharded(layout.pipeline, reduce.seconds), only_if_sharded(layout.pipeline, reduce.sent)

@@ -41,7 +41,7 @@ def boundary_crossings(virtual: Number, micro_batches: Number) -> Number:
 
 @formula("x", "s", leaves_out="hops of other stages in fill and drain")
 def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number, seconds: Number) -> Number:
-    """What its own transfers cost a stage: those waited for in every micro-batch, fill and drain, the tax of the rest."""
+    """What its transfers cost a stage: those it waits for, or fill, drain and the tax of the rest."""
     return minimum(seconds, bubble_part + waited * micro_batches)
 
 
@@ -97,6 +97,7 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
             for flow in step.data_parallel.flows
         ]
     if is_array(step.tied_sent) or step.tied_sent:
+        inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
         rows.append(
             _row(
                 "tied embedding",
@@ -104,7 +105,7 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
                 "all-reduce",
                 "first and last stage",
                 2,
-                1.0,
+                where(inside, 0.0, 1.0),
                 1,
                 step.tied_sent,
                 step.tied,

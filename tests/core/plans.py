@@ -8,8 +8,13 @@ from random import Random
 from typing import Any
 
 from triledger.core.catalogue import catalogue
+from triledger.core.machine.device import machine_of
+from triledger.core.machine.rates import rates
+from triledger.core.model.layers import build
 from triledger.core.model.spec import ModelSpec
 from triledger.core.scenario import Cluster, Scenario
+from triledger.core.training.block import BlockTime, BlockTimer
+from triledger.core.training.layout import layout_of
 
 
 def with_all(scenario: Scenario, changes: Mapping[str, Any]) -> Scenario:
@@ -47,7 +52,7 @@ def gpt(layers: int, hidden: int, heads: int, vocabulary: int = 51200, positions
 
 def seed_7b(**changes: Any) -> Scenario:
     """Llama-2-7B on one server of 8 A100-80GB: ZeRO-2, 16-bit gradients, the label 7e9 on the whiteboard."""
-    usual = {
+    usual: dict[str, Any] = {
         "cluster__gpus": 8,
         "parallelism__zero": 2,
         "training__gradient_precision": "bf16",
@@ -63,7 +68,7 @@ def megatron_2021(model: ModelSpec, **changes: Any) -> Scenario:
 
     fp16, unfused attention with dropout, optimizer unfused and whole on every rank, transfers that a stage waits for.
     """
-    usual = {
+    usual: dict[str, Any] = {
         "training__precision": "fp16",
         "training__attention": "unfused",
         "training__dropout": True,
@@ -74,6 +79,13 @@ def megatron_2021(model: ModelSpec, **changes: Any) -> Scenario:
         "pipeline__async_transfer": "never",
     }
     return plan(model, **(usual | changes))
+
+
+def block_time(scenario: Scenario) -> BlockTime:
+    """Seconds of one block of a plan for one micro-batch."""
+    constants = rates(scenario)
+    layout, device = layout_of(scenario, constants), machine_of(scenario, constants)
+    return BlockTimer(build(scenario.model).block, layout, device, scenario).time()
 
 
 # ---------------------------------------------------------------- random legal plans

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def block(
     sp: bool = False,
     framework: str = "megatron",
     precision_bytes: float = 2.0,
-    **training: object,
+    **training: Any,
 ) -> BlockActivations:
     """Bytes per token of one block of a model on one rank."""
     spec = catalogue().models[model] if isinstance(model, str) else model

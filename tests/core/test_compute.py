@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.core.plans import gpt, plan
@@ -18,7 +20,7 @@ def ledger(model: str | ModelSpec, sequence: int) -> compute.ComputeLedger:
     return compute.forward_ledger(build(catalogue().models[model] if isinstance(model, str) else model), sequence)
 
 
-def report(model: str | ModelSpec, sequence: int, **changes: object) -> Report:
+def report(model: str | ModelSpec, sequence: int, **changes: Any) -> Report:
     return evaluate(plan(model, training__sequence_length=sequence, **changes))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.core.plans import plan, with_all
@@ -13,9 +15,9 @@ from triledger.core.training.days import utilisation, whiteboard_days
 HOUR, DAY = 3600, 86400
 
 
-def run_70b(accelerator: str, gpus: int, **changes: object) -> Scenario:
+def run_70b(accelerator: str, gpus: int, **changes: Any) -> Scenario:
     """2T tokens of a 70B model: TP 8, PP 4, the label on the whiteboard at 50 % MFU."""
-    usual = {
+    usual: dict[str, Any] = {
         "cluster__gpus": gpus,
         "parallelism__tp": 8,
         "parallelism__pp": 4,
@@ -141,7 +143,6 @@ LLAMA_NODES = 2048
 
 def test_failures_of_the_llama_3_run() -> None:
     # arXiv 2407.21783, section 3.3.4: 419 unexpected interruptions in 54 days on 16 384 H100
-    assert 54 * 24 / 419 == pytest.approx(3.09, abs=0.005)
     per_1000_days = 419 / (LLAMA_NODES * 54) * 1000
     assert per_1000_days == pytest.approx(3.79, abs=0.005)
     assert reliability.node_count(16384, 8) == LLAMA_NODES

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.plans import gpt, megatron_2021, plan
+from tests.core.plans import block_time, gpt, megatron_2021, plan
 from triledger.core import evaluate
 from triledger.core.catalogue import catalogue
 from triledger.core.machine.device import Machine, machine_of
 from triledger.core.machine.kernels import attention_flops, causal_pairs, flash_seconds
 from triledger.core.machine.rates import peak_flops, rates
-from triledger.core.model.layers import build
 from triledger.core.roofline import Roof
-from triledger.core.scenario import Scenario
-from triledger.core.training.block import BlockTime, BlockTimer
-from triledger.core.training.layout import layout_of
 
 
 def machine(accelerator: str, precision: str = "bf16") -> Machine:
     scenario = plan("llama-2-7b", accelerator, training__precision=precision)
     return machine_of(scenario, rates(scenario))
-
-
-def block_time(scenario: Scenario) -> BlockTime:
-    """Seconds of one block of a plan for one micro-batch."""
-    constants = rates(scenario)
-    layout, device = layout_of(scenario, constants), machine_of(scenario, constants)
-    return BlockTimer(build(scenario.model).block, layout, device, scenario).time()
 
 
 # ---------------------------------------------------------------- matrix products
@@ -106,7 +95,7 @@ def test_flash_attention_over_length(accelerator: str, kernel: str, published: d
     for length, tflops in published.items():
         flops = attention_flops(16, 128, causal_pairs(16384 / length, length, 1))
         ahead, back = (
-            flash_seconds(flops, peak, rate, 1.0, constants.s_half, length, passes, 0, 0)
+            flash_seconds(flops, peak, rate, 1.0, constants.s_half, length, passes, 0, 1, 0, 0)
             for rate, passes in ((constants.e_fa_forward, 1.0), (constants.e_fa_backward, 2.5))
         )
         assert 3.5 * flops / (ahead + back) == pytest.approx(tflops * 1e12, rel=0.06), length
@@ -201,7 +190,8 @@ def test_layers_of_the_22b_model_on_the_mean(direction: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accelerator", "knee"), [("a100-sxm-80gb", 153.0), ("h100-sxm-80gb", 295.3), ("h200-sxm-141gb", 206.1), ("rtx-4090", 163.9)]
+    ("accelerator", "knee"),
+    [("a100-sxm-80gb", 153.0), ("h100-sxm-80gb", 295.3), ("h200-sxm-141gb", 206.1), ("rtx-4090", 163.9)],
 )
 def test_knees(accelerator: str, knee: float) -> None:
     # Π/β of the data sheets: 312/2.039, 989.4/3.35, 989.4/4.8, 165.2/1.008

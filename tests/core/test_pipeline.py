@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -25,9 +26,9 @@ def test_bubbles_of_the_schedules(backward: float, column: int) -> None:
     assert bubble_dualpipe(8, stage, backward, weight) == pytest.approx((6, 7.8)[column])  # arXiv 2412.19437
 
 
-def piped(schedule: str = "1f1b", **changes: object) -> Scenario:
+def piped(schedule: str = "1f1b", **changes: Any) -> Scenario:
     """Llama-3-70B on 8 stages of 8 with 16 micro-batches."""
-    usual = {
+    usual: dict[str, Any] = {
         "cluster__gpus": 64,
         "parallelism__tp": 8,
         "parallelism__pp": 8,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -29,8 +30,8 @@ class Run:
     batch: int
     measured: tuple[float, ...]
 
-    def scenario(self, **changes: object) -> Scenario:
-        usual = {
+    def scenario(self, **changes: Any) -> Scenario:
+        usual: dict[str, Any] = {
             "cluster__gpus": self.gpus,
             "parallelism__tp": self.tensor,
             "parallelism__pp": self.pipeline,

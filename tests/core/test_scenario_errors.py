@@ -152,7 +152,7 @@ def test_what_is_no_reference_is_said(reference: str, said: str) -> None:
         (BASE + "parallelism: {ep: [1]}\n", "plan.yaml:4: parallelism.ep: a list or mapping is not supported"),
         (BASE + "name: [a]\n", "plan.yaml:4: name: takes one value, not a list"),
         (BASE.replace("2-7b", "2-7c"), "plan.yaml:1: model: 'llama-2-7c' is not in the catalogue; did you mean"),
-        (BASE.replace("llama-2-7b", "config.json"), "plan.yaml:1: model: a config.json is not read here"),
+        (BASE.replace("llama-2-7b", "config.json"), "plan.yaml:1: model: config.json: cannot be read: No such file"),
         (BASE.replace("llama-2-7b", "m/x.yaml"), "plan.yaml:1: model: m/x.yaml: cannot be read"),
         (BASE.replace("llama-2-7b", "{base: gpt3}"), "plan.yaml:1: model: 'gpt3' is not in the catalogue"),
         (BASE.replace("llama-2-7b", "{layers: 2}"), "plan.yaml:1: model: needs hidden_size, heads, kv_heads, ffn_size"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -30,9 +31,9 @@ def after(scenario: Scenario, edit: Edit) -> Report:
     return evaluate(with_all(scenario, dict(edit.changes)))
 
 
-def seventy(gpus: int = 64, **changes: object) -> Scenario:
+def seventy(gpus: int = 64, **changes: Any) -> Scenario:
     """Llama-3-70B on H100 with TP 8, which fits without findings."""
-    usual = {
+    usual: dict[str, Any] = {
         "cluster__gpus": gpus,
         "parallelism__tp": 8,
         "parallelism__sp": True,
@@ -158,9 +159,9 @@ def test_a_rack_takes_larger_tensor_parallel_groups() -> None:
     assert found(rack, "tp-leaves-node") is None
 
 
-def slow_network(zero: int, rate: float = 3e9, **changes: object) -> Scenario:
+def slow_network(zero: int, rate: float = 3e9, **changes: Any) -> Scenario:
     """Llama-3-8B on 64 H100 with one sequence of 4096 tokens a micro-batch and a network of some bytes/s."""
-    usual = {
+    usual: dict[str, Any] = {
         "cluster__gpus": 64,
         "cluster__gpus_per_node": 1,
         "parallelism__zero": zero,
@@ -210,7 +211,7 @@ def test_the_hiding_point_of_gradients_does_not_move_with_the_layout(degree: str
 # ---------------------------------------------------------------- pipeline
 
 
-def piped(**changes: object) -> Scenario:
+def piped(**changes: Any) -> Scenario:
     return seventy(parallelism__pp=8, training__global_batch=8, **changes)
 
 

@@ -1,0 +1,55 @@
+"""The names under which config.json files say the same thing, most usual first."""
+
+from __future__ import annotations
+
+from ..fields import FIELDS
+
+#: Objects in which the language model of a larger one is described.
+TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config.text_config")
+#: What may be said of the whole model rather than of the language model.
+FROM_THE_TOP = ("tie_word_embeddings", "vocab_size", "quantization_config", "torch_dtype", "dtype")
+
+HIDDEN = ("hidden_size", "n_embd", "d_model", "n_embed", "dim")
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+LAYER_LISTS = ("hybrid_override_pattern", "layers_block_type", "layer_types")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
+KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "attn_config.kv_n_heads", "n_kv_heads")
+HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels", "d_kv")
+FFN = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", "d_ff", "inner_size")
+VOCABULARY = ("padded_vocab_size", "vocab_size", "n_vocab")
+POSITIONS = (
+    *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "max_sequence_length"),
+    "model_max_length",
+)
+EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "ffn_config.moe_num_experts")
+PER_TOKEN = (
+    *("num_experts_per_tok", "moe_top_k", "moe_topk", "moe_k", "experts_per_token", "num_experts_per_token"),
+    "ffn_config.moe_top_k",
+)
+EXPERT_SIZE = (
+    *("moe_intermediate_size", "moe_ffn_hidden_size", "ffn_config.ffn_hidden_size", "expert_intermediate_size"),
+)
+SHARED_EXPERTS = ("n_shared_experts", "moe_num_shared_experts", "num_shared_experts", "num_shared_expert")
+SHARED_SIZE = (*("shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"),)
+ACTIVATION = (
+    *("hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act", "ffn_config.ffn_act_fn.name"),
+    "ffn_act_fn.name",
+)
+PREDICTION = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "num_mtp_layers")
+
+#: Names of sizes and the field of a model whose greatest value bounds them.
+_BOUNDED = {
+    "layers": LAYERS,
+    "hidden_size": HIDDEN,
+    "heads": HEADS,
+    "kv_heads": KV_HEADS,
+    "head_dim": HEAD_DIM,
+    "ffn_size": (*FFN, *EXPERT_SIZE, *SHARED_SIZE),
+    "vocabulary": VOCABULARY,
+}
+_LIMITS = {name: int(FIELDS[f"model.{field}"].maximum) for field, names in _BOUNDED.items() for name in names}
+
+
+def limit(name: str) -> int:
+    """The greatest value that a size may have under a name of the file."""
+    return _LIMITS.get(name, 10**9)

@@ -1,0 +1,140 @@
+"""A row of a serving table as a plan, and its metric from one decode step, a static batch or the steady state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..engine import evaluate
+from ..model.layers import build
+from ..scenario import Scenario
+from ..serving.iteration import Pass
+from ..serving.settings import settings_of as constants_of
+from ..serving.static import prompt_seconds, static_batch, step_seconds
+from .comparison import Comparison, NotExpressibleError
+from .rows import Row
+from .serving_plan import serving_plan
+from .sources import settings_of
+
+#: Clients that keep an engine saturated.
+_SATURATED = 100_000.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a row asks of the engine: sequences together, and tokens of prompts and outputs."""
+
+    batch: float
+    prompt: float
+    output: float
+    gpus: float
+
+    @staticmethod
+    def of(row: Row) -> Request:
+        return Request(
+            _number(row, "batch_or_concurrency"),
+            _number(row, "input_len"),
+            row.number("output_len", 0.0),
+            row.number("num_gpus", 1.0),
+        )
+
+
+def compare_serving(row: Row) -> Iterator[Comparison]:
+    """The metric of a row, measured and predicted. Raises NotExpressibleError with the reason where it cannot be."""
+    settings = settings_of("serving", row)
+    row = settings.row
+    schedule = row["schedule"]
+    predict = SCHEDULES.get(schedule, {}).get(row["metric"])
+    if predict is None:
+        raise NotExpressibleError(f"{row['metric']} is not predicted" + (f" of a {schedule}" if schedule else ""))
+    scenario = serving_plan(settings)
+    predicted = predict(scenario, Request.of(row))
+    name, unit, scale = METRICS[row["metric"]]
+    measured = row.positive("value") * scale
+    yield Comparison(row.id, "serving", settings.source, name, unit, measured, predicted, row.flagged)
+
+
+def _number(row: Row, column: str) -> float:
+    if not row[column]:
+        raise NotExpressibleError(f"{column} is not stated")
+    try:
+        return float(row[column])
+    except ValueError:
+        raise NotExpressibleError(f"{column} is {row[column]!r}, not one number") from None
+
+
+def _passes(scenario: Scenario) -> Pass:
+    return Pass(scenario, build(scenario.model), constants_of(scenario))
+
+
+# ---------------------------------------------------------------- one step, one batch
+
+Predict = Callable[[Scenario, Request], float]
+
+
+def _decode_rate(scenario: Scenario, request: Request) -> float:
+    """Tokens a second that each sequence of a batch gets."""
+    return 1 / float(step_seconds(_passes(scenario), request.batch, request.prompt, request.output))
+
+
+def _step(scenario: Scenario, request: Request) -> float:
+    return float(step_seconds(_passes(scenario), request.batch, request.prompt, request.output))
+
+
+def _prompts(scenario: Scenario, request: Request) -> float:
+    return float(prompt_seconds(_passes(scenario), request.batch, request.prompt))
+
+
+def _latency(scenario: Scenario, request: Request) -> float:
+    return float(static_batch(_passes(scenario), request.batch, request.prompt, request.output))
+
+
+def _batch_rate_per_gpu(scenario: Scenario, request: Request) -> float:
+    return request.batch * request.output / _latency(scenario, request) / request.gpus
+
+
+# ---------------------------------------------------------------- steady state
+
+
+def _steady(key: str, per_gpu: bool = False) -> Predict:
+    def predict(scenario: Scenario, request: Request) -> float:
+        asked = request.batch if request.batch else _SATURATED
+        plan = scenario.with_("serving.concurrency", asked).with_("serving.max_context", request.prompt + request.output)
+        plan = plan.with_("serving.prompt_tokens", request.prompt).with_("serving.output_tokens", request.output)
+        value = float(evaluate(plan)[key])
+        return value / request.gpus if per_gpu else value
+
+    return predict
+
+
+#: How a metric is predicted, by the schedule that the table of sources names.
+SCHEDULES: dict[str, dict[str, Predict]] = {
+    "decode step": {"decode_tokens_per_s_per_user": _decode_rate},
+    "static batch": {
+        "request_latency": _latency,
+        "output_throughput_per_gpu": _batch_rate_per_gpu,
+        "ttft": _prompts,
+        "prefill_latency": _prompts,
+        "tpot": _step,
+    },
+    "closed loop": {"ttft_mean": _steady("serving.ttft_s"), "tpot_mean": _steady("serving.tpot_s")},
+    "saturated engine": {
+        "output_throughput_total": _steady("serving.output_tokens_per_s"),
+        "output_throughput_total_offline": _steady("serving.output_tokens_per_s"),
+        "output_throughput_per_gpu": _steady("serving.output_tokens_per_s", per_gpu=True),
+    },
+}
+
+#: Metric -> its name, its unit, and the factor of the reported value to that unit.
+METRICS: dict[str, tuple[str, str, float]] = {
+    "decode_tokens_per_s_per_user": ("decode rate", "tokens/s", 1.0),
+    "request_latency": ("request latency", "s", 1e-3),
+    "prefill_latency": ("prompt latency", "s", 1e-3),
+    "tpot": ("time per token", "s", 1e-3),
+    "ttft": ("time to first token", "s", 1e-3),
+    "ttft_mean": ("mean time to first token", "s", 1e-3),
+    "tpot_mean": ("mean time per token", "s", 1e-3),
+    "output_throughput_per_gpu": ("output per GPU", "tokens/s", 1.0),
+    "output_throughput_total": ("output", "tokens/s", 1.0),
+    "output_throughput_total_offline": ("output", "tokens/s", 1.0),
+}

@@ -1,0 +1,153 @@
+"""A row of a table of training runs as a plan, and its metric as the time of a step.
+
+Columns give the model's sizes, the layout, batch and format; the table of sources gives what they cannot say. Metrics
+that count FLOPs are turned into seconds with the count of their convention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..catalogue import catalogue
+from ..model.spec import ModelSpec
+from ..report import Report
+from ..scenario import Cluster, Scenario
+from .comparison import NotExpressibleError
+from .rows import Row
+from .sources import Settings, settings_of
+
+_SIZES = {"layers": "layers", "hidden_size": "hidden", "heads": "heads", "vocabulary": "vocab"}
+_DEGREES = ("tp", "pp", "cp", "vpp")
+
+
+def training_plan(row: Row) -> tuple[Scenario, Settings]:
+    """The plan of a row of training or memory. Raises NotExpressibleError with the reason where there is none."""
+    settings = settings_of("training", row)
+    return plan_of(settings), settings
+
+
+def plan_of(settings: Settings) -> Scenario:
+    """The training plan of a row whose settings are known."""
+    row, values = settings.row, dict(settings.values)
+    if "cluster.accelerator" not in values:
+        raise NotExpressibleError(f"no accelerator of the catalogue is meant by {row['gpu']!r}")
+    known = catalogue()
+    cluster = Cluster(
+        known.accelerators[values.pop("cluster.accelerator")], known.networks[values.pop("cluster.network")]
+    )
+    scenario = Scenario(_model(row), cluster, name=row.id)
+    for path, value in (_layout(row) | _work(row) | values).items():
+        scenario = scenario.with_(path, value)
+    return scenario
+
+
+def _needed(row: Row, column: str) -> float:
+    if not row[column]:
+        raise NotExpressibleError(f"{column} is not stated")
+    try:
+        return row.number(column)
+    except ValueError:
+        raise NotExpressibleError(f"{column} is {row[column]!r}, not one number") from None
+
+
+def _model(row: Row) -> ModelSpec:
+    sizes = {name: _needed(row, column) for name, column in _SIZES.items()}
+    hidden, heads = sizes["hidden_size"], sizes["heads"]
+    return ModelSpec(
+        id=row.id,
+        name=row["model"] or row.id,
+        kv_heads=_needed(row, "kv_heads") if row["kv_heads"] else heads,
+        ffn_size=_needed(row, "ffn") if row["ffn"] else 4 * hidden,
+        source=row["source"],
+        **sizes,
+    )
+
+
+def _layout(row: Row) -> dict[str, Any]:
+    gpus = _needed(row, "num_gpus")
+    degrees = {name: row.number(name, 1.0) for name in _DEGREES}
+    ranks = degrees["tp"] * degrees["pp"] * degrees["cp"]
+    data = row.number("dp") if row["dp"] else gpus / ranks
+    if not row["dp"] and not row["tp"]:
+        raise NotExpressibleError("the layout (dp, tp, pp) is not stated")
+    if data * ranks != gpus:
+        raise NotExpressibleError(f"dp·tp·pp·cp = {data * ranks:g} is not the number of GPUs, {gpus:g}")
+    return {
+        "cluster.gpus": gpus,
+        **{f"parallelism.{name}": value for name, value in degrees.items()},
+        "parallelism.schedule": "interleaved" if degrees["vpp"] > 1 else "1f1b",
+    }
+
+
+def _work(row: Row) -> dict[str, Any]:
+    return {
+        "training.sequence_length": _needed(row, "seq_len"),
+        "training.micro_batch": _needed(row, "micro_batch"),
+        "training.global_batch": _needed(row, "global_batch"),
+    }
+
+
+# ---------------------------------------------------------------- metrics
+
+Seconds = Callable[[float, Report], float]
+
+
+def _tokens(report: Report) -> float:
+    return float(report["compute.tokens_per_step"])
+
+
+def _full_mask_flops(report: Report) -> float:
+    """Model FLOPs of a step with a full attention mask, layers and head: the usual count of published figures."""
+    return _tokens(report) * float(report["compute.full_mask_flops_per_token"])
+
+
+def _executed_flops(report: Report) -> float:
+    """FLOPs of a step with recomputation, full mask: arXiv 2104.04473, equation 3, where all layers are recomputed."""
+    head = float(report["compute.head_flops_per_token"])
+    layers = float(report["compute.full_mask_flops_per_token"]) / 3 - head
+    passes = 4 if report.scenario.training.recompute == "full" else 3
+    return _tokens(report) * (passes * layers + 3 * head)
+
+
+def _of_rate(flops: Callable[[Report], float]) -> Seconds:
+    return lambda value, report: flops(report) / (value * 1e12 * float(report.scenario.cluster.gpus))
+
+
+#: Seconds of a step from a reported value, by metric.
+STEP_SECONDS: Mapping[str, Seconds] = {
+    "step_time": lambda value, report: value,
+    "tokens_per_s_per_gpu": lambda value, report: _tokens(report) / (value * float(report.scenario.cluster.gpus)),
+    "tokens_per_s_total": lambda value, report: _tokens(report) / value,
+    "samples_per_s_total": lambda value, report: float(report.scenario.training.global_batch) / value,
+    "mfu": lambda value, report: (
+        _full_mask_flops(report)
+        / (value / 100 * float(report.scenario.cluster.gpus) * float(report["roofline.peak_flops"]))
+    ),
+    "model_tflops_per_gpu": _of_rate(_full_mask_flops),
+    "hardware_tflops_per_gpu": _of_rate(_executed_flops),
+}
+
+#: Why a metric is not compared.
+NOT_STEP_TIMES: Mapping[str, str] = {
+    "tflops_per_gpu": "the source does not say which FLOPs it counts",
+    "gpu_hours_total": "GPU-hours of a whole run, restarts and annealing included",
+    "layer_fwd_time": "time of one layer, not of a step",
+    "layer_bwd_time": "time of one layer, not of a step",
+    "layer_combined_time": "time of one layer, not of a step",
+}
+
+
+def check_metric(row: Row) -> None:
+    """Raises NotExpressibleError where the reported metric is no step time and cannot become one."""
+    metric = row["reported_metric"]
+    if row["reported_value"] == "OOM":
+        raise NotExpressibleError("ran out of memory: nothing was timed")
+    if metric not in STEP_SECONDS:
+        raise NotExpressibleError(NOT_STEP_TIMES.get(metric, f"no step time follows from {metric!r}"))
+
+
+def measured_step(row: Row, report: Report) -> float:
+    """Seconds of the step that the row reports. ScenarioError where its value is not a positive number."""
+    value = row.positive("reported_value")
+    return STEP_SECONDS[row["reported_metric"]](value, report)

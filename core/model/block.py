@@ -1,0 +1,87 @@
+"""One decoder block: token mixing, a feed-forward part and their norms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..numeric import Number
+from . import parameters as count
+from .kinds.attention import GroupedAttention
+from .kinds.feed_forward import Experts, FeedForward, FeedForwardKind
+from .kinds.mixer import Matrix, Mixer
+
+
+@dataclass(frozen=True)
+class Block:
+    """One decoder block of any kind."""
+
+    mixer: Mixer
+    ffn: FeedForwardKind
+    #: Norms in the block: 2, 4 before and after each part, 1 where both parts stand side by side or one is missing.
+    norms: int
+    #: Vectors of one norm: 1 gain, 2 gain and bias, 0 none.
+    norm_vectors: int
+    #: Mixing and feed-forward part side by side, reading the same input.
+    parallel: bool = False
+
+    @property
+    def attention(self) -> GroupedAttention:
+        """The mixing, where it is attention with keys and values of heads; TypeError where it is another kind."""
+        if isinstance(self.mixer, GroupedAttention):
+            return self.mixer
+        raise TypeError(f"{type(self.mixer).__name__} has no keys and values of heads")
+
+    @property
+    def feed_forward(self) -> FeedForward:
+        """The feed-forward part, where it is dense; TypeError where it is another kind."""
+        if isinstance(self.ffn, FeedForward):
+            return self.ffn
+        raise TypeError(f"{type(self.ffn).__name__} is not dense")
+
+    @property
+    def experts(self) -> Experts | None:
+        """The routed experts, or None where there are none."""
+        return self.ffn if isinstance(self.ffn, Experts) else None
+
+    @property
+    def hidden(self) -> Number:
+        return self.mixer.hidden
+
+    def norm_parameters(self) -> Number:
+        return count.norm_vectors(self.hidden, self.norms, self.norm_vectors)
+
+    def parameters(self) -> Number:
+        mixer, ffn = self.mixer, self.ffn
+        return count.block_parameters(
+            mixer.matrices(), mixer.vectors(), ffn.matrices(), ffn.vectors(), self.norm_parameters()
+        )
+
+    def matrix_parameters(self) -> Number:
+        """Parameters that multiply a token: the matrices it meets, without norms and biases."""
+        return count.block_parameters(self.mixer.matrices(), 0, self.ffn.active_matrices(), 0, 0)
+
+    def vectors(self) -> Number:
+        """Parameters of norms, biases, gates and convolutions."""
+        return count.block_parameters(0, self.mixer.vectors(), 0, self.ffn.vectors(), self.norm_parameters())
+
+    def share(self, tp: Number) -> Number:
+        """Parameters of the block that one tensor parallel rank holds."""
+        return count.block_share(self.mixer.share(tp), self.ffn.share(tp), self.vectors())
+
+    def projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """The matrices of one rank that every token passes."""
+        return self.mixer.projections(tp) + self.ffn.projections(tp)
+
+    @property
+    def dense(self) -> bool:
+        """Full attention over heads of one width and a dense feed-forward part, each behind one norm, or behind one."""
+        mixer, ffn = self.mixer, self.ffn
+        return (
+            type(mixer) is GroupedAttention
+            and not (mixer.limited or mixer.sinks or mixer.output_gate or mixer.inner_norm)
+            and bool(np.array_equal(mixer.value_dim, mixer.head_dim))
+            and isinstance(ffn, FeedForward)
+            and self.norms == (1 if self.parallel else 2)
+        )

@@ -1,0 +1,117 @@
+"""What every kind of token mixing answers: its parameters, its matrices, what it caches, and the FLOPs of its core.
+
+A kind with no cache, no state or no core inherits the answer zero.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...numeric import Number, is_array
+from ...terms import formula
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A linear layer on one rank: `inputs` x `outputs`, after tensor parallelism."""
+
+    name: str
+    inputs: Number
+    outputs: Number
+    #: Whether its input is the one an earlier matrix of the block has read already (fused stacks read it once).
+    split: str = "column"
+
+
+def present(size: Number) -> bool:
+    """Whether a size is there at all; 0 stands for absent, and an array is a size that is looked at."""
+    return is_array(size) or bool(size > 0)
+
+
+class State(NamedTuple):
+    """What a sequence keeps beside its cache, in elements: a recurrence, and the last inputs of a convolution."""
+
+    recurrent: Number = 0.0
+    convolution: Number = 0.0
+
+
+class Mixer(ABC):
+    """One kind of token mixing. Parameters and elements are of one layer; `tp` is the tensor parallel degree."""
+
+    hidden: Number
+
+    @abstractmethod
+    def matrices(self) -> Number:
+        """Parameters that multiply every token."""
+
+    @abstractmethod
+    def vectors(self) -> Number:
+        """Parameters of norms, biases, gates and convolutions."""
+
+    @abstractmethod
+    def share(self, tp: Number) -> Number:
+        """Matrix parameters that one tensor parallel rank holds."""
+
+    @abstractmethod
+    def projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """The matrices of one rank."""
+
+    def kv_elements(self) -> Number:
+        """Elements cached for a text token."""
+        return 0.0
+
+    def kv_share(self, tp: Number) -> Number:
+        """Elements cached for a text token on one rank."""
+        return 0.0
+
+    def image_elements(self) -> Number:
+        """Elements cached for an image token that text attends to across."""
+        return 0.0
+
+    @property
+    def kv_limit(self) -> Number | None:
+        """Tokens after which the cache of a sequence does not grow; None: it always grows."""
+        return None
+
+    def state(self) -> State:
+        """Elements a sequence keeps however long it is."""
+        return State()
+
+    def core_flops(self, tokens: Number, context: Number) -> Number:
+        """FLOPs beside the matrices of `tokens` new tokens of one sequence over `context` cached ones."""
+        return 0.0
+
+    def executed_core_flops(self, tokens: Number, context: Number) -> Number:
+        """The same as the usual kernels execute them for whole prompts and in training."""
+        return self.core_flops(tokens, context)
+
+
+@formula("F_core", "FLOP")
+def pairs_flops(pair: Number, pairs: Number) -> Number:
+    """FLOPs of an attention core: each pair of query and key."""
+    return pair * pairs
+
+
+@formula("F_core", "FLOP")
+def tokens_flops(token: Number, tokens: Number) -> Number:
+    """FLOPs of a core whose work is the same for every token."""
+    return token * tokens
+
+
+@formula("Σ", "elements")
+def add_elements(first: Number, second: Number) -> Number:
+    """Elements of two things."""
+    return first + second
+
+
+@formula("Σ", "parameters")
+def add_parameters(first: Number, second: Number) -> Number:
+    """Parameters of two things."""
+    return first + second
+
+
+@formula("Σ", "FLOP")
+def add_core_flops(first: Number, second: Number) -> Number:
+    """FLOPs of two things."""
+    return first + second

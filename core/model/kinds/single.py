@@ -1,0 +1,121 @@
+"""Simple and composed kinds: one matrix, nothing at all, and two kinds side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from ...numeric import Number
+from ...terms import formula
+from .feed_forward import FeedForwardKind
+from .mixer import Matrix, Mixer, State, add_core_flops, add_elements, add_parameters
+from .recurrent import split_share
+
+
+@formula("P", "parameters", "arXiv 2411.19146")
+def square_matrix(hidden: Number) -> Number:
+    """Parameters of one matrix from the residual stream to itself."""
+    return hidden**2
+
+
+class _Single:
+    """One matrix in place of a layer part. Source: Puzzle, arXiv 2411.19146."""
+
+    hidden: Number
+
+    def matrices(self) -> Number:
+        return square_matrix(self.hidden)
+
+    def vectors(self) -> Number:
+        return 0.0
+
+    def share(self, tp: Number) -> Number:
+        return split_share(self.matrices(), tp)
+
+    def projections(self, tp: Number) -> tuple[Matrix, ...]:
+        return (Matrix("linear", self.hidden, self.hidden / tp),)
+
+
+@dataclass(frozen=True)
+class SingleMixer(_Single, Mixer):
+    """One matrix in the place of attention: every token for itself."""
+
+    hidden: Number
+
+
+@dataclass(frozen=True)
+class SingleFeedForward(_Single, FeedForwardKind):
+    """One matrix in the place of a feed-forward part."""
+
+    hidden: Number
+
+
+class _Nothing:
+    """An empty place."""
+
+    hidden: Number
+
+    def matrices(self) -> Number:
+        return 0.0
+
+    def vectors(self) -> Number:
+        return 0.0
+
+    def share(self, tp: Number) -> Number:
+        return 0.0
+
+    def projections(self, tp: Number) -> tuple[Matrix, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class NoMixer(_Nothing, Mixer):
+    """A layer without token mixing."""
+
+    hidden: Number
+
+
+@dataclass(frozen=True)
+class NoFeedForward(_Nothing, FeedForwardKind):
+    """A layer without a feed-forward part."""
+
+    hidden: Number
+
+
+@dataclass(frozen=True)
+class SideBySide(Mixer):
+    """Kinds that read the same input and whose outputs are added."""
+
+    hidden: Number
+    parts: tuple[Mixer, ...]
+
+    def matrices(self) -> Number:
+        return reduce(add_parameters, [part.matrices() for part in self.parts])
+
+    def vectors(self) -> Number:
+        return reduce(add_parameters, [part.vectors() for part in self.parts])
+
+    def share(self, tp: Number) -> Number:
+        return reduce(add_parameters, [part.share(tp) for part in self.parts])
+
+    def projections(self, tp: Number) -> tuple[Matrix, ...]:
+        return tuple(matrix for part in self.parts for matrix in part.projections(tp))
+
+    def kv_elements(self) -> Number:
+        return reduce(add_elements, [part.kv_elements() for part in self.parts])
+
+    def kv_share(self, tp: Number) -> Number:
+        return reduce(add_elements, [part.kv_share(tp) for part in self.parts])
+
+    def state(self) -> State:
+        states = [part.state() for part in self.parts]
+        return State(
+            reduce(add_elements, [each.recurrent for each in states]),
+            reduce(add_elements, [each.convolution for each in states]),
+        )
+
+    def core_flops(self, tokens: Number, context: Number) -> Number:
+        return reduce(add_core_flops, [part.core_flops(tokens, context) for part in self.parts])
+
+    def executed_core_flops(self, tokens: Number, context: Number) -> Number:
+        return reduce(add_core_flops, [part.executed_core_flops(tokens, context) for part in self.parts])

@@ -1,0 +1,1 @@
+"""Published measurements and, by source, the settings they were run with."""
