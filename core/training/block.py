@@ -15,7 +15,6 @@ from ..numeric import Number, is_array
 from ..scenario import Scenario
 from ..sums import add_seconds, times_seconds, total_seconds
 from .layout import Layout
-from .projections import projections
 from .overlap import (
     elements,
     exchanged_kv_heads,
@@ -31,6 +30,7 @@ from .overlap import (
     ring_seconds,
     tensor_share,
 )
+from .projections import projections
 
 
 @dataclass(frozen=True)

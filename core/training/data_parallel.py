@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..machine.collectives import collective
-from ..numeric import Number, floor, maximum, minimum, where
+from ..machine.collectives import Group, collective
+from ..numeric import Number, floor, is_array, maximum, minimum, where
 from ..scenario import Scenario
 from ..sums import add_seconds, times_bytes, times_seconds
 from ..terms import formula
@@ -111,6 +111,7 @@ class Flow:
     exposed: Number
     times: Number
     behind: str
+    group: Group
 
 
 @dataclass(frozen=True)
@@ -133,52 +134,94 @@ def data_parallel_time(
     whole = int(framework["accumulate_whole"])
     reductions = reductions_of_step(layout.micro_batches, layout.pipeline, whole)
     if scenario.parallelism.zero == 3:
-        return _sharded(scenario, layout, pipe, block_share, ends, widths, reductions, kappa)
+        time = _sharded(scenario, layout, pipe, block_share, ends, widths, reductions, kappa)
+    else:
+        time = _reduced(scenario, layout, pipe, block_share, ends, widths, reductions, framework, kappa)
+    replicas = scenario.parallelism.hsdp_replicas
+    if scenario.parallelism.zero and (is_array(replicas) or replicas > 1):
+        return _across_replicas(time, layout, pipe, block_share, ends, widths[0], kappa)
+    return time
+
+
+def _reduced(
+    scenario: Scenario,
+    layout: Layout,
+    pipe: PipelineTime,
+    block_share: Number,
+    ends: tuple[Number, Number],
+    widths: tuple[Number, Number],
+    reductions: Number,
+    framework: dict,
+    kappa: Number,
+) -> DataParallelTime:
+    """ZeRO 0 to 2: gradients reduced, and updated weights gathered where the optimizer is sharded."""
+    zero, hide = scenario.parallelism.zero, scenario.overlap.dp
+    group = layout.shard_group if zero else layout.data_group
     gradient_width, weight_width = widths
-    blocks = mean_stage_parameters(layout.layers, block_share, layout.pipeline)
-    psi = reduced_parameters(blocks, *ends, layout.pipeline)
+    psi = _rank_parameters(layout, block_share, ends)
     buffer = buffer_bytes(gradient_width, psi)
     stated = scenario.training.bucket_bytes
     pieces = buckets(layout.virtual, buffer, framework["bucket"] if stated is None else stated)
-    zero, hide = scenario.parallelism.zero, scenario.overlap.dp
     kind = "all-reduce" if zero == 0 else "reduce-scatter"
-    reduce = collective(kind, buffer, layout.data_group, layout.fabric, pieces)
+    reduce = collective(kind, buffer, group, layout.fabric, pieces)
     repeats = reductions if zero == 2 else 1.0
     window = backward_window(pieces, layout.layers, layout.pipeline, pipe.block.backward_seconds)
     cost = exposed_behind(reduce.seconds, window, kappa) if hide else reduce.seconds
-    cost = only_if_sharded(layout.data_group.ranks, times_seconds(repeats, cost))
-    flows = [
-        Flow(
-            "gradients",
-            "gradients",
-            kind,
-            times_bytes(repeats, reduce.sent),
-            times_seconds(repeats, reduce.seconds),
-            cost,
-            repeats,
-            "backward" if hide else "",
-        )
-    ]
+    cost = only_if_sharded(group.ranks, times_seconds(repeats, cost))
+    sent, seconds = times_bytes(repeats, reduce.sent), times_seconds(repeats, reduce.seconds)
+    behind = "backward" if hide else ""
+    flows = [Flow("gradients", "gradients", kind, sent, seconds, cost, repeats, behind, group)]
     if zero > 0:
-        gather = collective("all-gather", buffer_bytes(weight_width, psi), layout.data_group, layout.fabric, pieces)
+        gather = collective("all-gather", buffer_bytes(weight_width, psi), group, layout.fabric, pieces)
         hide = hide and scenario.overlap.parameter_gather
         window = forward_window(layout.layers, layout.pipeline, pipe.block.forward_seconds)
         cost = exposed_behind(gather.seconds, window, kappa) if hide else gather.seconds
-        cost = only_if_sharded(layout.data_group.ranks, cost)
+        cost = only_if_sharded(group.ranks, cost)
+        behind = "next forward" if hide else ""
         flows.append(
-            Flow(
-                "updated weights",
-                "weights",
-                "all-gather",
-                gather.sent,
-                gather.seconds,
-                cost,
-                1.0,
-                "next forward" if hide else "",
-            )
+            Flow("updated weights", "weights", "all-gather", gather.sent, gather.seconds, cost, 1.0, behind, group)
         )
     exposed = flows[0].exposed if len(flows) == 1 else add_seconds(flows[0].exposed, flows[1].exposed)
     return DataParallelTime(tuple(flows), exposed)
+
+
+def _rank_parameters(layout: Layout, block_share: Number, ends: tuple[Number, Number]) -> Number:
+    blocks = mean_stage_parameters(layout.layers, block_share, layout.pipeline)
+    return reduced_parameters(blocks, *ends, layout.pipeline)
+
+
+@formula("w_g·ψ/D_s", "B", "Zhao 2023, arXiv 2304.11277: hybrid sharding")
+def replica_bytes(width: Number, parameters: Number, shards: Number) -> Number:
+    """Gradient shard of a rank, which is summed over the replicas of the shard group."""
+    return width * parameters / shards
+
+
+def _across_replicas(
+    time: DataParallelTime,
+    layout: Layout,
+    pipe: PipelineTime,
+    block_share: Number,
+    ends: tuple[Number, Number],
+    width: Number,
+    kappa: Number,
+) -> DataParallelTime:
+    """The flows inside the shard group and one all-reduce of the gradient shards over its replicas."""
+    buffer = replica_bytes(width, _rank_parameters(layout, block_share, ends), layout.shards)
+    reduce = collective("all-reduce", buffer, layout.replica_group, layout.fabric)
+    window = backward_window(1.0, layout.layers, layout.pipeline, pipe.block.backward_seconds)
+    cost = only_if_sharded(layout.replica_group.ranks, exposed_behind(reduce.seconds, window, kappa))
+    flow = Flow(
+        "gradients of replicas",
+        "gradients",
+        "all-reduce",
+        reduce.sent,
+        reduce.seconds,
+        cost,
+        1.0,
+        "backward",
+        layout.replica_group,
+    )
+    return DataParallelTime((*time.flows, flow), add_seconds(time.exposed, cost))
 
 
 @formula("S_embedding + S_head", "B")
@@ -211,7 +254,7 @@ def _sharded(
 ) -> DataParallelTime:
     """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
     gradient_width, weight_width = widths
-    group, fabric = layout.data_group, layout.fabric
+    group, fabric = layout.shard_group, layout.fabric
     gather = collective("all-gather", buffer_bytes(weight_width, block_share), group, fabric)
     scatter = collective("reduce-scatter", buffer_bytes(gradient_width, block_share), group, fabric)
     root = collective("all-gather", ends_bytes(weight_width, *ends, layout.pipeline), group, fabric)
@@ -249,6 +292,7 @@ def _sharded(
                 in_proportion(exposed, gather_seconds, together),
                 gathers,
                 "previous layer" if hide else "",
+                group,
             ),
             Flow(
                 "gradients",
@@ -259,6 +303,7 @@ def _sharded(
                 in_proportion(exposed, scatter_seconds, together),
                 reductions,
                 "next layer's backward" if hide else "",
+                group,
             ),
         ),
         exposed,

@@ -81,6 +81,9 @@ class Layout:
     tensor_group: Group
     context_group: Group
     data_group: Group
+    #: Ranks over which ZeRO shards, and the replicas of that group under HSDP.
+    shard_group: Group
+    replica_group: Group
 
 
 def _stages(scenario: Scenario) -> Stages:
@@ -145,4 +148,6 @@ def layout_of(scenario: Scenario, rates: Rates) -> Layout:
         tensor_group=Group.of(parallel.tp, 1, fabric),
         context_group=Group.of(parallel.cp, parallel.tp, fabric),
         data_group=Group.of(shard_ranks(data, parallel.cp, 1), parallel.tp, fabric),
+        shard_group=Group.of(shards, parallel.tp, fabric),
+        replica_group=Group.of(parallel.hsdp_replicas, product_of_degrees(parallel.tp, shards), fabric),
     )

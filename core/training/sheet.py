@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ def evaluate_training(scenario: Scenario, model: Model) -> Sheet:
     flops = _compute(sheet.values, scenario, model, layout)
     _memory(sheet, scenario, layout, memory, constants)
     _communication(sheet, traffic(scenario, model, layout, step))
+    step = _not_below_links(step, sheet.values, layout)
     _time(sheet, scenario, model, layout, memory, step, flops, constants)
     _roofline(sheet, scenario, model, layout, step, flops)
     return sheet
@@ -168,6 +170,19 @@ def add_inside(total: Number, sent: Number, outside: Number) -> Number:
 def add_across(total: Number, sent: Number, outside: Number) -> Number:
     """Bytes one GPU sends in groups that cross the network, added up."""
     return total + where(outside > 0, sent, 0.0)
+
+
+@formula("max(T, C/W)", "s", "all traffic of a step shares the links, whatever it hides behind")
+def not_below_links(seconds: Number, inside: Number, link_rate: Number, across: Number, network_rate: Number) -> Number:
+    """Time of a step, at least that of all its traffic over the sustained rates of the links."""
+    return maximum(seconds, maximum(inside / link_rate, across / network_rate))
+
+
+def _not_below_links(step: StepTime, values: dict[str, Any], layout: Layout) -> StepTime:
+    inside, across = values["communication.scale_up_bytes_per_gpu"], values["communication.adapter_bytes_per_gpu"]
+    fabric = layout.fabric
+    seconds = not_below_links(step.seconds, inside, fabric.link_rate, across, fabric.network_rate)
+    return replace(step, seconds=seconds)
 
 
 @formula("Σ adapter", "B", "a ring over q local ranks leaves the node on one of q rails")

@@ -34,9 +34,9 @@ def both_passes(forward: Number, passes: Number, backward: Number) -> Number:
 
 
 @formula("2·v·m", "times", "Narayanan 2021, arXiv 2104.04473, section 4.1")
-def boundary_crossings(virtual: Number, micro_batches: Number) -> Number:
-    """Activation transfers a middle stage sends in a step: v forward and v backward for each micro-batch."""
-    return 2 * virtual * micro_batches
+def boundary_crossings(pipeline: Number, virtual: Number, micro_batches: Number) -> Number:
+    """Activation transfers the busiest stage sends in a step: v forward and v backward, one less where all are ends."""
+    return where(pipeline > 2, 2 * virtual, 2 * virtual - 1) * micro_batches
 
 
 @formula("x", "s", leaves_out="hops of other stages in fill and drain")
@@ -86,8 +86,8 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
                 flow.what,
                 flow.kind,
                 "data parallel",
-                layout.data_group.ranks,
-                layout.data_group.outside,
+                flow.group.ranks,
+                flow.group.outside,
                 flow.times,
                 flow.sent,
                 flow.seconds,
@@ -95,6 +95,7 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
                 flow.exposed,
             )
             for flow in step.data_parallel.flows
+            if _present(flow.group.ranks)
         ]
     if is_array(step.tied_sent) or step.tied_sent:
         inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
@@ -224,7 +225,7 @@ def sent_in_passes(sent: Number, forward: Number, backward: Number) -> Number:
 
 def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
     pipe = step.pipeline
-    count = boundary_crossings(layout.virtual, layout.micro_batches)
+    count = boundary_crossings(layout.pipeline, layout.virtual, layout.micro_batches)
     sent = times_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
     outside = where(inside, 0.0, 1.0)
