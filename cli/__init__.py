@@ -47,7 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _refuse(message: str) -> int:
-    print(f"triledger: {' '.join(message.split())}", file=sys.stderr)
+    line = "".join(letter if letter.isprintable() else "?" for letter in " ".join(message.split()))
+    print(f"triledger: {line}", file=sys.stderr)
     return 2
 
 

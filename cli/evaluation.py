@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text")
     parser.add_argument("--explain", metavar="KEY", help="the working of one result, for example time.step_s")
+    parser.add_argument(
+        "--depth", type=int, default=2, metavar="N", help="formulas that --explain follows down (default 2)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -27,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
 
     report = evaluate(scenario_of(options), record=bool(options.explain))
     if options.explain:
-        _print_working(report, options.explain, options.format)
+        _print_working(report, options.explain, options.format, options.depth)
     elif options.format == "json":
         print(json.dumps(report.flat(), indent=2))
     elif options.format == "csv":
@@ -37,11 +40,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_working(report: Report, key: str, form: str) -> None:
+def _print_working(report: Report, key: str, form: str, depth: int) -> None:
     from ..core.working import UnknownKeyError, explain
 
     try:
-        explanation = explain(report, key)
+        explanation = explain(report, key, depth)
     except UnknownKeyError as error:
         raise InputError(f"--explain: {error.args[0]}") from None
     if form == "text":

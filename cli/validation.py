@@ -79,18 +79,17 @@ def _text(validation: Validation) -> Iterator[str]:
 
 
 def _sources(rows: Sequence[Comparison]) -> Iterator[str]:
-    from ..core.measured.comparison import by_source
+    from ..core.measured.comparison import by_source, statistics
     from ..core.measured.sources import title_of
 
-    table = [("source", "metric", "rows", "median", "mean", "90 %", "bias", "worst", "in row", "")]
+    table: list[tuple[str, ...]] = [
+        ("source", "metric", "rows", "median", "mean", "90 %", "bias", "worst", "in row", "")
+    ]
     for (kind, source, metric), found in by_source(rows).items():
         table.append((source, metric, *_cells(found), title_of(kind, source)))
-    if len(table) > 2 or len(rows) > 1:
-        from ..core.measured.comparison import statistics
-
-        together = statistics(rows)
-        if together:
-            table.append(("together", "", *_cells(together), ""))
+    together = statistics(rows)
+    if together and len(table) > 2:
+        table.append(("together", "", *_cells(together), ""))
     yield from aligned(table, "<<>>>>>><<")
 
 
@@ -110,7 +109,9 @@ def _signed(value: float) -> str:
 def _verdicts(validation: Validation) -> Iterator[str]:
     from ..core.measured.comparison import fits_by_source
 
-    table = [("source", "ran, said so", "ran, said no", "failed, said so", "failed, said it fits", "right")]
+    table: list[tuple[str, ...]] = [
+        ("source", "ran, said so", "ran, said no", "failed, said so", "failed, said it fits", "right")
+    ]
     for source, found in fits_by_source(validation.verdicts).items():
         table.append((source, *map(str, found.counts), _percent(found.right)))
     if len(table) > 1:

@@ -6,7 +6,7 @@ import argparse
 import re
 from pathlib import Path
 
-from .arguments import add_scenario, scale, scenario_of
+from .arguments import InputError, add_scenario, scale, scenario_of
 
 DEFAULT = "7b-8xa100-train"
 
@@ -35,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
 
         print(f"triledger {version('triledger')}")
         return 0
+    if options.screenshot and Path(options.screenshot).suffix.lower() != ".png":
+        raise InputError(f"--screenshot {options.screenshot}: pictures of the window are written as .png")
     scenario = scenario_of(options)
     from ..gui import application
 

@@ -18,7 +18,7 @@ from .scenario import Accelerator, Network
 from .units import parse_any
 from .yaml_tree import Node, parse_tree, read_text
 
-__all__ = ["Catalogue", "Preset", "catalogue", "nearest", "table"]
+__all__ = ["Catalogue", "Engine", "Preset", "catalogue", "nearest", "table"]
 
 _WORDS = {"true": True, "false": False}
 
@@ -33,6 +33,15 @@ class Preset:
 
 
 @dataclass(frozen=True)
+class Engine:
+    """A serving engine and its generation, as it is picked; its constants stand in the table of engines."""
+
+    id: str
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Catalogue:
     """Everything that can be picked by id, in the order of the files."""
 
@@ -40,6 +49,11 @@ class Catalogue:
     accelerators: Mapping[str, Accelerator]
     networks: Mapping[str, Network]
     presets: Mapping[str, Preset]
+
+    @property
+    def engines(self) -> Mapping[str, Engine]:
+        """The serving engines; their file is read when one is asked for, as training needs none."""
+        return MappingProxyType({key: Engine(key, row["name"], row["source"]) for key, row in table("engines").items()})
 
 
 @cache

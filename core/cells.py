@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .notation import ATOM, COMPARISON, POWER, PRODUCT, SIGN, SUM, Notation, Piece
+from .notation import ATOM, COMPARISON, POWER, PRODUCT, SIGN, SUM, Notation, Piece, value_of
 from .numeric import FUNCTIONS
 from .terms import Formula, Term, plain
 
@@ -67,8 +67,7 @@ class Cells(Notation):
         return bool(names) and all(name in self.bound or name not in self.names for name in names)
 
     def _value(self, node: ast.expr) -> Any:
-        code = compile(ast.fix_missing_locations(ast.Expression(node)), "<formula>", "eval")
-        return eval(code, self.formula.function.__globals__, {**self.inputs, **self.bound})
+        return value_of(self.formula, node, {**self.inputs, **self.bound})
 
     def operation(self, operator: ast.operator, left: str, right: str, binding: int) -> Piece:
         if isinstance(operator, ast.FloorDiv):

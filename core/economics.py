@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from .numeric import Number
-from .terms import formula
+from .terms import Datum, formula, traced
 
-#: Share of the board power drawn when idle, and mean load between idle and full; estimates.
-IDLE_SHARE = 0.15
-TRAINING_LOAD = 0.85
-DECODE_LOAD = 0.5
+_ESTIMATE = "an estimate between published node powers of idle and busy accelerators"
+#: Share of the board power drawn when idle, and mean load between idle and full.
+IDLE_SHARE = traced(0.15, Datum("economics.idle_share", _ESTIMATE))
+TRAINING_LOAD = traced(0.85, Datum("economics.training_load", _ESTIMATE))
+DECODE_LOAD = traced(0.5, Datum("economics.decode_load", _ESTIMATE))
 
 
 @formula("GPU-h", "h")

@@ -34,7 +34,7 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
             "name": traced(scenario.name, Datum("name")) if record else scenario.name,
             "kind": traced(scenario.kind, Datum("kind")) if record else scenario.kind,
             "model.parameters": model.parameters,
-            "model.active_parameters": model.parameters,
+            "model.active_parameters": model.active_parameters,
         } | sheet.values
         if subject.kind == "training":
             values |= _training_totals(subject, model, values)
@@ -45,7 +45,7 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
         communication=tuple(sheet.communication),
         points=tuple(sheet.points),
         stages=sheet.stages,
-        findings=() if many else tuple(findings(scenario, values, sheet)),
+        findings=() if many else tuple(findings(scenario, values, sheet, evaluate)),
         not_counted=sheet.not_counted,
         terms=tuple(recorder.terms) if recorder else (),
     )

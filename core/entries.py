@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass, replace
 from dataclasses import Field as Attribute
 from typing import Any
@@ -19,6 +20,7 @@ from .yaml_tree import Node
 #: The paths of a scenario at which an entry stands, and what it is read into.
 ENTRIES: dict[str, type] = {"model": ModelSpec, "cluster.accelerator": Accelerator, "cluster.network": Network}
 _NESTED: dict[str, type] = {"cluster.accelerator.peak": Peak, "cluster.accelerator.link": Link}
+_SIZES_OF_EQUAL_LAYERS = ("heads", "kv_heads", "ffn_size", "vocabulary")
 #: What an entry that a person adds may leave out beside the defaults of its class.
 _IMPLIED: dict[str, Any] = {
     "id": "custom",
@@ -68,6 +70,8 @@ def read_entry(node: Node, path: str, file: str, base: Any = None) -> Any:
     if kind is ModelSpec and "heads" in values:
         values.setdefault("kv_heads", values["heads"])
     usual = {name: value for name, a in attributes.items() if (value := _default(a)) is not MISSING}
+    if kind is ModelSpec and "runs" not in values:  # equal layers have attention and a feed-forward part
+        usual = {name: value for name, value in usual.items() if name not in _SIZES_OF_EQUAL_LAYERS}
     missing = [name for name in attributes if name not in usual | values]
     if missing:
         raise ScenarioError(file, node.line, path, f"needs {', '.join(missing)} too, or base: and the id to start from")
@@ -80,6 +84,16 @@ def _consistent(entry: Any, node: Node, file: str) -> Any:
         at = node.value.get(path.rpartition(".")[2], node)
         raise ScenarioError(file, at.line, path, message)
     return entry
+
+
+def out_of_range(model: ModelSpec) -> Iterator[tuple[str, str]]:
+    """(field, message) of every number of a model that no file could state."""
+    for attribute in fields(model):
+        value, field = getattr(model, attribute.name), entry_field(f"model.{attribute.name}")
+        if not field or value == attribute.default or not isinstance(value, (int, float)):
+            continue
+        if not field.minimum <= value <= field.maximum:
+            yield field.path, f"{value:.0f} is not within {field.minimum:.0f} to {field.maximum:.0f}"
 
 
 def _default(attribute: Attribute[Any]) -> Any:

@@ -23,7 +23,7 @@ def parse_value(field: Field, text: str, default: Any = None) -> Any:
     if field.optional and text.lower() in UNSET:
         return default
     if field.unit == "text":
-        return text
+        return _printable(text)
     if text == "":
         raise QuantityError(f"has no value; write for example {example(field)}")
     if field.takes_list and (text.startswith("[") or "," in text or text.isdecimal()):
@@ -35,6 +35,13 @@ def parse_value(field: Field, text: str, default: Any = None) -> Any:
     if field.unit == "choice":
         return _choice(field, text, default)
     return _within_range(field, text, parse_quantity(text, field.unit))
+
+
+def _printable(text: str) -> str:
+    """A text without control characters, which would do things to a terminal."""
+    if strange := next((letter for letter in text if not letter.isprintable()), None):
+        raise QuantityError(f"character {ord(strange):#x} is not text")
+    return text
 
 
 def parse_list(field: Field, items: list[str]) -> tuple[int, ...]:

@@ -2,71 +2,103 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .catalogue import table
-from .legality import violations
+from .fields import FIELDS
+from .figures.words import GIB, gib, span, when
+from .legality import Violation, allowed, legal, violations
 from .machine.rates import rates
-from .report import Edit, Finding, Sheet
+from .remedies import deadline_edits, memory_edits
+from .report import Edit, Finding, Report, Sheet
 from .scenario import Scenario
-from .units import format_quantity
+from .units import digits, format_quantity
 
 #: A rule: scenario and result values to findings.
 Rule = Callable[[Scenario, dict[str, Any]], Iterator[Finding]]
 
 
-def findings(scenario: Scenario, values: dict[str, Any], sheet: Sheet) -> list[Finding]:
-    """All findings of a single plan, errors first."""
-    found = [Finding("illegal-layout", "error", v.message, v.field) for v in violations(scenario)]
+#: Fields whose legal values can be listed.
+_LISTED = ("tp", "pp", "cp", "vpp", "hsdp_replicas", "micro_batch", "global_batch", "gpus")
+
+
+def findings(
+    scenario: Scenario, values: dict[str, Any], sheet: Sheet, evaluate: Callable[[Scenario], Report]
+) -> list[Finding]:
+    """All findings of a single plan, errors first. No edit makes an illegal plan; `evaluate` tries what needs it."""
+    found = [
+        Finding("illegal-layout", "error", v.message, v.field, tuple(_legal_values(scenario, v)))
+        for v in violations(scenario)
+    ]
     if scenario.kind == "training":
         for rule in TRAINING_RULES:
             found += rule(scenario, values)
-    found += sheet.findings
+        found += deadline_missed(scenario, values, evaluate)
+    found = [_possible(scenario, finding) for finding in (*found, *sheet.findings)]
     order = {"error": 0, "warning": 1, "hint": 2}
     return sorted(found, key=lambda finding: order[finding.severity])
+
+
+def _possible(scenario: Scenario, finding: Finding) -> Finding:
+    """The finding with those of its edits that lead to a legal plan."""
+    if not finding.edits:
+        return finding
+    return replace(finding, edits=tuple(edit for edit in finding.edits if legal(edit.applied(scenario))))
+
+
+def _legal_values(scenario: Scenario, violation: Violation) -> Iterator[Edit]:
+    """The nearest values below and above that mend a layout."""
+    path = violation.field
+    if path.rpartition(".")[2] not in _LISTED:
+        return
+    possible, now = allowed(scenario, path), scenario.get(path)
+    for value in (max((v for v in possible if v < now), default=0), min((v for v in possible if v > now), default=0)):
+        if value:
+            yield Edit(f"{FIELDS[path].label} {format_quantity(value, 'count')}", ((path, value),))
 
 
 def _bytes(value: float) -> str:
     return format_quantity(value, "bytes")
 
 
+def deadline_missed(
+    scenario: Scenario, values: dict[str, Any], evaluate: Callable[[Scenario], Report]
+) -> Iterator[Finding]:
+    """The training takes longer than there is time."""
+    deadline, over = scenario.training.deadline, values.get("training.over_deadline", 0.0)
+    if deadline is None or over <= 1:
+        return
+    late = f"Late: {span(values['training.days'])}, {format_quantity(over, 'number', 2)} times the deadline"
+    message = f"{late} of {span(deadline / 86400)}."
+    if values["training.bound_days"] * 86400 > deadline:
+        message += " The physical bound of these GPUs alone is over it."
+    edits = tuple(deadline_edits(scenario, over, evaluate))
+    yield Finding("deadline-missed", "error", message, "training.deadline", edits)
+
+
 def does_not_fit(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
     """The plan needs more memory than a device has, or nearly all of it."""
     if values["memory.verdict"] == "fits":
         return
-    where = f"stage {int(values['memory.peak_stage'])} at the {values['memory.peak_instant']}"
-    edits = tuple(_memory_edits(scenario))
-    if values["memory.fits"]:
+    where = when(values["memory.peak_instant"])
+    if scenario.parallelism.pp > 1:
+        where = f"on stage {int(values['memory.peak_stage'])} {where}"
+    fits = bool(values["memory.fits"])
+    edits = memory_edits(scenario, fits)
+    if fits:
         spare = _bytes(values["memory.headroom_bytes"])
-        message = f"Tight: {spare} to spare on {where}; the allocator retries and steps slow down."
+        message = f"Tight: {spare} to spare {where}; the allocator retries and steps slow down."
         yield Finding("memory-tight", "warning", message, "training.micro_batch", edits)
         return
-    short = _bytes(-values["memory.headroom_bytes"])
-    message = f"Does not fit: {short} too much on {where}."
+    short, usable = -values["memory.headroom_bytes"], values["memory.usable_bytes"]
+    message = (
+        f"Does not fit: needs {gib(usable + short)} of {gib(usable)} GiB with driver and slack {where}, "
+        f"{digits(short / GIB)} GiB too much."
+    )
     yield Finding("does-not-fit", "error", message, "training.micro_batch", edits)
-
-
-def _memory_edits(scenario: Scenario) -> Iterator[Edit]:
-    """Changes that save memory, cheapest in time first."""
-    training, parallel = scenario.training, scenario.parallelism
-    if parallel.tp > 1 and not parallel.sp:
-        yield Edit("Sequence parallel", (("parallelism.sp", True),))
-    if training.recompute == "none":
-        if training.attention == "flash":
-            yield Edit("Selective recompute", (("training.recompute", "selective"),))
-        else:
-            yield Edit("Flash attention", (("training.attention", "flash"),))
-    if training.micro_batch > 1:
-        half = max(1, int(training.micro_batch) // 2)
-        yield Edit(f"Micro-batch {half}", (("training.micro_batch", half),))
-    if training.recompute != "full":
-        yield Edit("Full recompute", (("training.recompute", "full"),))
-    # a pipeline keeps its gradients whole and its weights gathered until the end of the step
-    if parallel.zero < (1 if parallel.pp > 1 else 3):
-        yield Edit(f"ZeRO-{parallel.zero + 1}", (("parallelism.zero", parallel.zero + 1),))
-    if scenario.model.heads % (2 * parallel.tp) == 0 and 2 * parallel.tp <= scenario.cluster.gpus_per_node:
-        yield Edit(f"TP {int(2 * parallel.tp)}", (("parallelism.tp", int(2 * parallel.tp)),))
 
 
 def _reduces_once(scenario: Scenario) -> bool:
@@ -133,7 +165,9 @@ def below_hiding_point(scenario: Scenario, values: dict[str, Any]) -> Iterator[F
         )
     if tokens >= point:
         return
-    message = "Below the hiding point: " + what.format(*(format_quantity(v, "tokens") for v in (point, tokens)))
+    message = "Below the hiding point: " + what.format(
+        *(format_quantity(math.ceil(v), "tokens") for v in (point, tokens))
+    )
     edits = ()
     if parallel.zero == 2 and not whole:
         edits = (Edit("ZeRO-1: reduce once a step", (("parallelism.zero", 1),)),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .figures.words import SPANS, gib, span, when
 from .report import Report
 from .units import digits, format_quantity
 
@@ -12,7 +13,10 @@ _GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Headline:
-    """One number: `key` is the result it shows, `details` are lines below it, `state` is plain, warn or bad."""
+    """One number: `key` is the result it shows, `state` is plain, warn or bad.
+
+    `details` are lines below it, most important first: a small card shows two of about 22 letters.
+    """
 
     key: str
     label: str
@@ -70,23 +74,32 @@ def _memory(report: Report) -> Headline:
     total, usable = report["memory.total_bytes"], report["memory.usable_bytes"]
     state = {"fits": "plain", "tight": "warn"}.get(str(report["memory.verdict"]), "bad")
     spare = report["memory.headroom_bytes"]
-    words = f"{format_quantity(abs(spare), 'bytes')} {'to spare' if spare >= 0 else 'too much'}"
-    where = None
-    if "memory.peak_stage" in report:
-        staged = report.scenario.parallelism.pp > 1
-        stage = f"stage {report['memory.peak_stage']:.0f}" if staged else "peak"
-        where = f"{stage}: {report['memory.peak_instant']}"
-    unit = f"of {digits(usable / _GIB)} GiB"
-    label = "Fullest GPU"
-    return Headline("memory.total_bytes", label, digits(total / _GIB), unit, _lines(words, where), state)
+    if spare >= 0:
+        words = f"{format_quantity(spare, 'bytes')} to spare"
+    else:  # what is kept for driver and slack is part of what is too much
+        kept = "reserve" if report["kind"] == "serving" else "slack"
+        words = f"+{gib(usable - total - spare)} {kept}: {gib(-spare)} over"
+    unit, number = f"of {digits(usable / _GIB)} GiB", digits(total / _GIB)
+    return Headline("memory.total_bytes", "Fullest GPU", number, unit, _lines(words, _peak(report)), state)
+
+
+def _peak(report: Report) -> str | None:
+    """Where and when memory peaks; the stage where there is more than one."""
+    if "memory.peak_stage" not in report:
+        return None
+    if report.scenario.parallelism.pp > 1:
+        return f"stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+    return f"peak {when(report['memory.peak_instant'])}"
 
 
 def _utilisation(report: Report) -> Headline:
     number, unit = _split(report.get("time.mfu"), "ratio")
-    bound = _named("bound", _at_bound(report, "time.mfu"), "ratio", 2)
-    hardware = _named("HFU", report.get("time.hfu"), "ratio")
+    floor = _at_bound(report, "time.mfu")
+    bound = _named("bound", floor, "ratio", 2) if floor is not None and floor < 0.995 else None
+    hardware = _named("HFU", report.get("time.hfu"), "ratio", 2)
     stated = report.scenario.training.mfu
-    whiteboard = None if isinstance(stated, str) else _named("whiteboard", stated, "ratio", 2)
+    # a whiteboard that nobody gave an MFU computes with this one, so its agreement says nothing
+    whiteboard = "whiteboard uses this" if isinstance(stated, str) else _named("whiteboard", stated, "ratio", 2)
     details = _lines(_joined(bound, hardware), whiteboard)
     return Headline("time.mfu", "Utilisation (MFU)", number, unit, details)
 
@@ -97,17 +110,29 @@ def _throughput(report: Report) -> Headline:
     per_gpu = None if each is None else f"{format_quantity(each, 'amount')} a GPU"
     bound = _named("bound", _at_bound(report, "time.tokens_per_s"), "amount")
     whiteboard = _named("whiteboard", report.get("whiteboard.tokens_per_s"), "amount")
-    details = _lines(_joined(per_gpu, bound), whiteboard)
+    details = _lines(bound, whiteboard, per_gpu)
     return Headline("time.tokens_per_s", "Throughput", number, unit, details)
 
 
 def _days(report: Report) -> Headline:
-    days, low, high = (report.get(f"training.days{end}") for end in ("", "_low", "_high"))
-    band = None if low is None or high is None else f"{digits(low)}–{digits(high)}"
-    bound, whiteboard = report.get("training.bound_days"), report.get("whiteboard.days")
-    floor = None if bound is None else f"bound {digits(bound)}"
-    details = _lines(_joined(band, floor), None if whiteboard is None else f"whiteboard {digits(whiteboard)}")
-    return Headline("training.days", "Training", "–" if days is None else digits(days), "days", details)
+    """Days, hours where there is not one of them, with the ends of the band and the floor in the same unit."""
+    days, deadline = report.get("training.days"), report.scenario.training.deadline
+    number, _, unit = ("–", "", "days") if days is None else span(days).partition(" ")
+    scale = SPANS[unit.removesuffix("s")]
+
+    def said(key: str) -> str | None:
+        value = report.get(key)
+        return None if value is None else digits(value * scale)
+
+    low, high, bound = (said(f"training.{end}") for end in ("days_low", "days_high", "bound_days"))
+    band = f"{low}–{high}" if low and high else None
+    ruled = said("whiteboard.days")
+    whiteboard = ruled and f"whiteboard {ruled}"
+    wanted = deadline and f"deadline {span(deadline / 86400)}"
+    late = report.get("training.over_deadline", 0.0) > 1
+    floor = bound and f"bound {bound}"
+    details = _lines(wanted, _joined(band, floor), whiteboard) if late else _lines(_joined(band, floor), whiteboard)
+    return Headline("training.days", "Training", number, unit, details, "bad" if late else "plain")
 
 
 def _cost(report: Report) -> Headline:
@@ -115,8 +140,8 @@ def _cost(report: Report) -> Headline:
     hours = report.get("training.gpu_hours")
     time = None if hours is None else f"{format_quantity(hours, 'amount')} GPU-hours"
     energy, carbon = report.get("cost.energy_kwh"), report.get("cost.carbon_kg")
-    power = None if energy is None else format_quantity(energy, "kWh")
-    co2 = None if carbon is None else f"{format_quantity(carbon, 'kg')} CO₂"
+    power = None if energy is None else format_quantity(energy, "kWh", 2)
+    co2 = None if carbon is None else f"{format_quantity(carbon, 'kg', 2)} CO₂"
     return Headline("cost.usd", "Cost", number, unit, _lines(time, _joined(power, co2)))
 
 
@@ -131,18 +156,22 @@ def _exposed(report: Report) -> Headline:
 
 
 def _next_token(report: Report) -> Headline:
+    """Time per token with the decode step in it: what is more are prompts of other requests."""
     bound = _named("bound", report.get("serving.tpot_bound_s", report.get("time.bound_s")), "seconds")
+    step = _named("step", report.get("serving.decode_step_s", report.get("time.step_s")), "seconds")
+    moved = _named("MBU", report.get("time.mbu"), "ratio", 2)
     whiteboard = _named("whiteboard", report.get("whiteboard.step_floor_s"), "seconds")
     target = report.scenario.serving.tpot_target
-    moved = _named("MBU", report.get("time.mbu"), "ratio", 2)
-    return _latency(report, "serving.tpot_s", "Time per token", target, _lines(_joined(bound, moved), whiteboard))
+    details = _lines(bound, f"{step}, {moved}" if step and moved else step or moved, whiteboard)
+    return _latency(report, "serving.tpot_s", "Time per token", target, details)
 
 
 def _first_token(report: Report) -> Headline:
     bound = _named("bound", report.get("serving.ttft_bound_s"), "seconds")
     tail = _named("99 % within", report.get("serving.p99_ttft_s"), "seconds")
+    saturated = "and an endless queue" if report.get("serving.saturated") else None
     target = report.scenario.serving.ttft_target
-    return _latency(report, "serving.ttft_s", "Time to first token", target, _lines(bound, tail))
+    return _latency(report, "serving.ttft_s", "Time to first token", target, _lines(saturated, bound, tail))
 
 
 def _latency(report: Report, key: str, label: str, target: float, details: tuple[str, ...]) -> Headline:
@@ -156,21 +185,25 @@ def _latency(report: Report, key: str, label: str, target: float, details: tuple
 
 
 def _output(report: Report) -> Headline:
+    """Output tokens a second; the requests that decode at a time, each at its speed, make them up."""
     number, unit = _split(report.get("serving.output_tokens_per_s"), "tokens/s")
     requests = report.get("serving.requests_per_s")
     rate = None if requests is None else f"{digits(requests)} requests/s"
-    each = report.get("serving.tpot_s")
-    speed = f"{digits(1 / each)} tok/s each" if each else None
-    return Headline("serving.output_tokens_per_s", "Throughput", number, unit, _lines(rate, speed))
+    each, total = report.get("serving.tpot_s"), report.get("serving.output_tokens_per_s")
+    speed = f"{digits(each * total)} × {digits(1 / each)} tok/s" if each and total else None
+    return Headline("serving.output_tokens_per_s", "Throughput", number, unit, _lines(speed, rate))
 
 
 def _concurrency(report: Report) -> Headline:
+    """Requests that are decoded together, of those that the cache holds at full length."""
     asked, most = report.scenario.serving.concurrency, report.get("serving.max_concurrency")
     held = report.get("serving.kv_capacity_tokens")
-    unit = "" if most is None else f"of {format_quantity(most, 'count')}"
-    state = "bad" if most is not None and asked > most else "plain"
-    details = _lines("decoded together", None if held is None else f"cache: {format_quantity(held, 'tokens')} tokens")
-    return Headline("serving.max_concurrency", "Requests", format_quantity(asked, "count"), unit, details, state)
+    over = most is not None and asked > most
+    unit = "" if most is None else f"of {format_quantity(most, 'count')} at most"
+    cache = None if held is None else f"cache: {format_quantity(held, 'tokens')} tokens"
+    details = _lines("more than fit at once" if over else None, cache)
+    number = format_quantity(asked, "count")
+    return Headline("serving.max_concurrency", "Requests", number, unit, details, "bad" if over else "plain")
 
 
 def _output_cost(report: Report) -> Headline:

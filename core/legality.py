@@ -69,11 +69,19 @@ def allowed(scenario: Scenario, path: str) -> tuple[int, ...]:
     return tuple(values[holds].tolist())
 
 
+def _micro_batches(scenario: Scenario) -> int:
+    """Micro-batches of a step over all replicas."""
+    return int(scenario.training.global_batch // scenario.training.micro_batch)
+
+
 def _candidates(scenario: Scenario, path: str) -> Iterable[int]:
     if path == "parallelism.vpp":
         return range(1, int(scenario.model.layers) + 1)
     if path == "training.micro_batch":
         return divisors(int(scenario.training.global_batch))
+    if path == "cluster.gpus" and scenario.kind == "training":
+        ranks, micro_batches = int(replica_ranks(scenario)), _micro_batches(scenario)
+        return [ranks * replicas for replicas in divisors(max(1, micro_batches))]
     if path in ("training.global_batch", "cluster.gpus"):
         step = max(1, int(replica_ranks(scenario) if path == "cluster.gpus" else batch_step(scenario)))
         return [step * count for count in range(1, 1025)]

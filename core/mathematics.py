@@ -57,7 +57,10 @@ class Mathematics(Notation):
         if isinstance(operator, ast.Pow):
             raised = right.replace("−", "-")
             return (left + raised.translate(_RAISED) if raised.isdecimal() else f"{left}^{right}"), POWER
-        return left + _OPERATORS[type(operator)] + right, binding
+        sign = _OPERATORS[type(operator)]
+        if right.startswith("−") and isinstance(operator, (ast.Add, ast.Sub)):
+            sign, right = (" − " if isinstance(operator, ast.Add) else " + "), right[1:]
+        return left + sign + right, binding
 
     def write_unaryop(self, node: ast.UnaryOp) -> Piece:
         if isinstance(node.op, ast.Not):
@@ -91,7 +94,8 @@ class Mathematics(Notation):
 
     def write_name(self, node: ast.Name) -> Piece:
         if self.is_parameter(node):
-            return self.names(node.id), ATOM
+            text = self.names(node.id)
+            return text, SIGN if text.startswith("−") else PRODUCT if "·" in text else ATOM
         value = self.formula.function.__globals__.get(node.id)
         if isinstance(value, (int, float)):
             return number_text(value), ATOM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from .terms import Formula
@@ -22,6 +23,12 @@ _BINDING: dict[type[ast.operator], int] = {
     ast.Mod: PRODUCT,
     ast.Pow: POWER,
 }
+
+
+def value_of(formula: Formula, node: ast.expr, names: Mapping[str, Any]) -> Any:
+    """The value of a piece of a formula for some values of its parameters (and loop variables)."""
+    code = compile(ast.fix_missing_locations(ast.Expression(node)), "<formula>", "eval")
+    return eval(code, {**formula.function.__globals__, **names})
 
 
 class Notation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,10 @@ class Edit:
 
     label: str
     changes: tuple[tuple[str, Any], ...]
+
+    def applied(self, scenario: Scenario) -> Scenario:
+        """The scenario with the changes made, in their order."""
+        return reduce(lambda changed, change: changed.with_(*change), self.changes, scenario)
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class Point:
     achieved_flops: Number
     seconds: Number
     bound: str
+    #: What keeps its kernel below the roof, in words; empty where the roof itself does.
+    ceiling: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .numeric import Number, minimum
 from .report import Point
@@ -35,6 +36,12 @@ def achieved(flops: Number, seconds: Number) -> Number:
     return flops / seconds
 
 
+@formula("F/Π ≥ R/β", "yes or no", _WILLIAMS)
+def right_of_knee(flops: Number, peak: Number, moved: Number, bandwidth: Number) -> Any:
+    """Whether FLOPs at the peak take longer than bytes at full bandwidth: compute bound, else memory bound."""
+    return flops / peak >= moved / bandwidth
+
+
 @dataclass(frozen=True)
 class Roof:
     """The roof of one device: its peak in FLOP/s and its memory bandwidth in bytes/s."""
@@ -43,7 +50,12 @@ class Roof:
     bandwidth: Number
 
     def point(self, name: str, phase: str, flops: Number, moved: Number, seconds: Number, bound: str) -> Point:
-        """An operator or phase under the roof; FLOPs, bytes and seconds of one GPU in one step."""
+        """An operator or phase under the roof; FLOPs, bytes and seconds of one GPU in one step.
+
+        Between compute and memory the knee decides, whatever a kernel makes of its side of it.
+        """
+        if bound in ("compute", "memory"):
+            bound = "compute" if right_of_knee(flops, self.peak, moved, self.bandwidth) else "memory"
         ratio = intensity(flops, moved)
-        ceiling = attainable(self.peak, ratio, self.bandwidth)
-        return Point(name, phase, flops, moved, ratio, ceiling, achieved(flops, seconds), seconds, bound)
+        roof = attainable(self.peak, ratio, self.bandwidth)
+        return Point(name, phase, flops, moved, ratio, roof, achieved(flops, seconds), seconds, bound)

@@ -222,13 +222,18 @@ class Scenario:
         return reduce(getattr, path.split("."), self)
 
     def with_(self, path: str, value: Any) -> Scenario:
-        """A copy in which the value at a dotted path is another; everything else is shared."""
+        """A copy in which the value at a dotted path is another; everything else is shared.
+
+        Another model, or another shape of it, has not the label of the one before.
+        """
         if path.startswith("assumptions."):
             table = dict(self.assumptions)
             name = path.removeprefix("assumptions.")
             table = {k: v for k, v in table.items() if k != name} | ({} if value is None else {name: value})
             return replace(self, assumptions=tuple(table.items()))
         changed = _replaced(self, path.split("."), value)
+        if path == "model" or path.startswith("model."):
+            changed = replace(changed, whiteboard=Whiteboard())
         if path == "cluster.accelerator.memory":  # the vendor's total is that of the part as built
             changed = _replaced(changed, ["cluster", "accelerator", "memory_reported"], None)
         return changed

@@ -76,7 +76,7 @@ def read_value(node: Node, path: str, file: str) -> Any:
             return _assumption(node, path)
         field = HEAD.get(path) or FIELDS.get(path) or entry_field(path)
         if field is None:
-            raise QuantityError(f"unknown key; {_meant(path)}")
+            raise QuantityError(_unknown(path))
         if isinstance(node.value, list):
             return parse_list(field, [str(item.value) for item in node.value])
         return _field_value(field, _text(node), default(path))
@@ -97,10 +97,17 @@ def _text(node: Node) -> str:
     return node.value
 
 
-def _meant(path: str) -> str:
+def _unknown(path: str) -> str:
+    """Why a path has no value, with what would do."""
+    known = known_paths()
+    if inside := [other for other in known if other.startswith(f"{path}.")]:
+        return f"is a section; name one of its fields, for example {inside[0]}"
+    return f"unknown key; {_meant(path, known)}"
+
+
+def _meant(path: str, known: list[str]) -> str:
     """What was probably meant: a path with the same last name, else the most similar one, else what the section has."""
     section, _, name = path.rpartition(".")
-    known = known_paths()
     heads = list(dict.fromkeys(other.partition(".")[0] for other in known))
     if same := [other for other in known if other.rpartition(".")[2] == name]:
         return f"did you mean {' or '.join(same[:3])}?"

@@ -30,9 +30,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(tuple, lambda dumper, items: dumper.represent_sequence("tag:yaml.org,2002:seq", items, True))
-_Dumper.add_representer(
-    OnOneLine, lambda dumper, items: dumper.represent_mapping("tag:yaml.org,2002:map", items, True)
-)
+_Dumper.add_representer(OnOneLine, lambda dumper, items: dumper.represent_mapping("tag:yaml.org,2002:map", items, True))
 
 
 def write_scenario(scenario: Scenario) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 #: Parameter name -> symbol, as in Narayanan 2021 (arXiv 2104.04473), Korthikanti 2022 (arXiv 2205.05198) and the
 #: roofline literature (Williams 2009).
 SYMBOLS = {
@@ -11,7 +13,15 @@ SYMBOLS = {
     "heads": "a",
     "kv_heads": "g",
     "head_dim": "d",
+    "value_dim": "d_v",
+    "q_rank": "r_q",
+    "kv_rank": "r_kv",
+    "nope_dim": "d_n",
+    "rope_dim": "d_r",
     "ffn_size": "f",
+    "expert_size": "f_e",
+    "shared_size": "f_s",
+    "conv_size": "K",
     "vocabulary": "V",
     "padded_vocabulary": "V_p",
     "experts": "E",
@@ -63,3 +73,17 @@ SYMBOLS = {
 def symbol(parameter: str) -> str:
     """The symbol of a formula's parameter; a parameter without one is spelled out."""
     return SYMBOLS.get(parameter, parameter.strip("_").replace("_", " "))
+
+
+_BELOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def numbered(symbols: list[str]) -> list[str]:
+    """The symbols with a number below those that come more than once."""
+    often = Counter(symbols)
+    seen: Counter[str] = Counter()
+    result = []
+    for mark in symbols:
+        seen[mark] += 1
+        result.append(f"{mark}{str(seen[mark]).translate(_BELOW)}" if often[mark] > 1 else mark)
+    return result

@@ -187,6 +187,8 @@ def with_origins(value: Any, path: str, source: str = "") -> Any:
             for f in fields(value)
         }
         return replace(value, **changes)
+    if isinstance(value, tuple):
+        return tuple(with_origins(each, path, source) if is_dataclass(each) else each for each in value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return traced(value, Datum(path, source))
     return value

@@ -27,13 +27,27 @@ _BYTES = _prefixed("B") | _prefixed("B", prefixes=BINARY) | _prefixed("b", 1 / 8
 _RATES = {f"{name}/s": factor for name, factor in _BYTES.items()}
 _FLOPS = _prefixed("FLOP/s") | _prefixed("FLOPS")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+#: Spans of a calendar beside them: a month has 30 days, a year 365.
+_DAYS = {
+    "day": 1,
+    "days": 1,
+    "w": 7,
+    "week": 7,
+    "weeks": 7,
+    "month": 30,
+    "months": 30,
+    "y": 365,
+    "year": 365,
+    "years": 365,
+}
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One kind of quantity: the spellings it accepts with their factor to SI; a bare number is in SI.
+    """One kind of quantity: the spellings it accepts with their factor to SI.
 
-    `written` are the spellings for files, in order of preference among equally short ones.
+    `written` are the spellings for files, in order of preference among equally short ones. A bare number is in SI
+    unless `bare` is another factor.
     """
 
     name: str
@@ -41,6 +55,7 @@ class Unit:
     example: str
     written: tuple[str, ...] = ()
     whole: bool = False
+    bare: float = 1.0
 
 
 _NAMED = ("T", "B", "M", "k")
@@ -59,6 +74,13 @@ UNITS = {
         Unit("bytes/s", _RATES, "2.039 TB/s", _RATES_WRITTEN),
         Unit("FLOP/s", _FLOPS, "312 TFLOP/s", _FLOPS_WRITTEN),
         Unit("seconds", _SECONDS, "500 ms", _SECONDS_WRITTEN),
+        Unit(
+            "duration",
+            _SECONDS | {name: 86400.0 * days for name, days in _DAYS.items()},
+            "90 d, 12 weeks, 3 months or 1 y",
+            ("d", "h", "min", "s"),
+            bare=86400.0,
+        ),
         Unit("ratio", {"%": 0.01}, "45%", ("%",)),
         Unit("USD/h", {"USD/h": 1.0, "$/h": 1.0, "USD/GPU-h": 1.0}, "1.80 USD/h", ("USD/h",)),
         Unit("watts", _prefixed("W"), "700 W", ("MW", "kW", "W")),
@@ -102,7 +124,7 @@ def parse_quantity(text: Any, unit_name: str) -> float:
     if len(str(text)) > 100:
         raise QuantityError(f"{str(text)[:20]!r}… is too long for a quantity; write for example {unit.example}")
     try:
-        value = _parse_text(text, unit) if isinstance(text, str) else float(text)
+        value = _parse_text(text, unit) if isinstance(text, str) else text * unit.bare
     except (ArithmeticError, SyntaxError, MemoryError, RecursionError):
         raise _not_a_quantity(text, unit) from None
     if not math.isfinite(value):
@@ -132,7 +154,7 @@ def _parse_text(text: str, unit: Unit) -> float:
     spelling = " ".join((match["unit"] or "").split())
     if spelling and spelling not in unit.factors:
         raise QuantityError(f"{text!r}: {_unknown_unit(spelling, unit)}; write for example {unit.example}")
-    number, factor = match["number"].strip(), unit.factors.get(spelling, 1.0)
+    number, factor = match["number"].strip(), unit.factors.get(spelling, unit.bare)
     try:
         # A literal is scaled in decimal, so that 2.3M is 2300000 and not 2299999.9999999995.
         return float(Decimal(number) * Decimal(repr(factor)))
@@ -208,11 +230,20 @@ def format_quantity(value: float | None, unit_name: str, significant: int = 3) -
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     sign = "−" if value < 0 else ""
-    return sign + _FORMATS.get(unit_name, digits)(abs(value), significant)
+    return sign + _FORMATS.get(unit_name, _format_number)(abs(value), significant)
 
 
 def _format_count(value: float, _significant: int) -> str:
-    return f"{value:,.0f}".replace(",", _THIN) if value == round(value) and value < 1e6 else digits(value, 4)
+    """All digits of what can be counted one by one: a rounded one would end in zeros that nobody counted."""
+    return f"{value:,.0f}".replace(",", _THIN) if _is_counted(value) or 1e4 <= value < 1e15 else digits(value, 4)
+
+
+def _format_number(value: float, significant: int) -> str:
+    return _format_count(value, significant) if value >= 1000 and _is_counted(value) else digits(value, significant)
+
+
+def _is_counted(value: float) -> bool:
+    return value == round(value) and value < 1e15
 
 
 def _format_amount(value: float, significant: int) -> str:
@@ -240,6 +271,10 @@ def _format_seconds(value: float, significant: int) -> str:
     return " ".join(_scaled(value, scales, significant))
 
 
+def _format_duration(value: float, significant: int) -> str:
+    return f"{digits(value / 86400, significant)} d" if value >= 86400 else _format_seconds(value, significant)
+
+
 def _format_usd(value: float, significant: int) -> str:
     if value < 1000:
         return f"${value:,.2f}"
@@ -262,6 +297,7 @@ _FORMATS = {
     "FLOP/B": lambda value, significant: f"{digits(value, significant)} FLOP/B",
     "tokens/s": lambda value, significant: f"{_format_amount(value, significant)} tok/s",
     "seconds": _format_seconds,
+    "duration": _format_duration,
     "days": lambda value, significant: f"{digits(value, significant)} d",
     "ratio": lambda value, significant: f"{digits(value * 100, significant)} %",
     "USD": _format_usd,
@@ -287,4 +323,6 @@ def write_quantity(value: float, unit_name: str) -> str | float | int:
     texts = [text for text in texts if len(text) < 25 and parse_quantity(text, unit_name) == value]
     if texts:
         return min(texts, key=len)
+    if unit.bare != 1:
+        return f"{float(value)!r} {unit.written[-1]}"
     return int(value) if value == int(value) else float(value)

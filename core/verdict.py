@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .figures.words import plural
+from .fields import FIELDS
+from .figures.words import GIB, count, gib, plural, span
 from .report import Edit, Report
 from .units import digits, format_quantity
 
-#: A loss below this share of the step is not worth a clause.
+#: A loss below this share of the time is not worth a clause.
 _WORTH_SAYING = 0.02
+_BUBBLE = "the pipeline's bubble costs"
 _SEVERITIES = ("error", "warning", "hint")
 _BOUND = {
     "compute": "Compute bound",
@@ -36,98 +39,132 @@ class Verdict:
 
 def verdict(report: Report, most: int = 3) -> Verdict:
     """The verdict of a report with at most `most` edits."""
-    spans = ((_fit(report) + " ", not _fits(report)), *_binding(report))
-    return Verdict(_severity(report), spans, helpful_edits(report, most))
+    return Verdict(_severity(report), tuple(_spans(report)), helpful_edits(report, most))
 
 
 def helpful_edits(report: Report, most: int) -> tuple[Edit, ...]:
     """The edits of the findings, most severe first, each change once.
 
-    While the plan does not fit, only what makes it fit is worth a button.
+    While something is wrong, only what mends it is worth a button.
     """
     findings = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
-    if not _fits(report) and any(f.severity == "error" and f.edits for f in findings):
+    if any(f.severity == "error" and f.edits for f in findings):
         findings = [f for f in findings if f.severity == "error"]
     edits = {edit.changes: edit for finding in findings for edit in finding.edits}
     return tuple(edits.values())[:most]
+
+
+def _severity(report: Report) -> str:
+    if not _fits(report) or _is_saturated(report) or any(finding.severity == "error" for finding in report.findings):
+        return "bad"
+    warned = any(finding.severity == "warning" for finding in report.findings)
+    return "warn" if warned or report["memory.verdict"] == "tight" or _missed_targets(report) else "good"
+
+
+def _spans(report: Report) -> Iterator[tuple[str, bool]]:
+    """What is impossible alone; else whether it fits, comes too late or drowns, then what binds it and its losses."""
+    illegal = next((finding for finding in report.findings if finding.code == "illegal-layout"), None)
+    if illegal:
+        label = FIELDS[illegal.field].label if illegal.field in FIELDS else illegal.field
+        yield f"Not possible: {label}: {illegal.message}.", True
+        return
+    yield _fit(report) + " ", not _fits(report)
+    over, deadline = report.get("training.over_deadline", 0.0), report.scenario.training.deadline
+    if over > 1 and deadline:
+        yield f"Too late: {span(report['training.days'])}, the deadline is {span(deadline / 86400)}. ", True
+    if _is_saturated(report):
+        yield "Saturated: the queue grows without end. ", True
+    yield from _binding(report)
 
 
 def _fits(report: Report) -> bool:
     return bool(report["memory.fits"])
 
 
-def _severity(report: Report) -> str:
-    if not _fits(report) or any(finding.severity == "error" for finding in report.findings):
-        return "bad"
-    warned = any(finding.severity == "warning" for finding in report.findings)
-    return "warn" if warned or report["memory.verdict"] == "tight" or _missed_targets(report) else "good"
+def _is_saturated(report: Report) -> bool:
+    return bool(report.get("serving.saturated")) or any(finding.code == "saturated" for finding in report.findings)
 
 
 def _fit(report: Report) -> str:
-    headroom = report["memory.headroom_bytes"]
-    spare = format_quantity(abs(headroom), "bytes")
+    headroom, usable = report["memory.headroom_bytes"], report["memory.usable_bytes"]
+    spare, most = format_quantity(abs(headroom), "bytes"), report.get("serving.max_concurrency")
     if not _fits(report):
-        return f"Does not fit: {spare} too much{_where(report)}."
-    if report["memory.verdict"] == "tight":
-        return f"Fits, but tight: {spare} to spare{_where(report)}."
-    most = report.get("serving.max_concurrency")
-    room = f", room for {plural(most, 'request')}" if most is not None else ""
+        besides = "driver and slack" if most is None else "what the engine leaves free"
+        needs = f"needs {gib(usable - headroom)} of {gib(usable)} GiB with {besides}"
+        return f"Does not fit: {needs}, {digits(-headroom / GIB)} GiB too much{_where(report)}."
+    tight = ", but tight" if report["memory.verdict"] == "tight" else ""
+    room = f"; {count(report.scenario.serving.concurrency)} of at most {plural(most, 'request')}" if most else ""
+    if tight:
+        return f"Fits{tight}: {spare} to spare{_where(report)}{room}."
     return f"Fits with {spare} to spare{room}."
 
 
 def _where(report: Report) -> str:
-    if "memory.peak_stage" not in report:
+    if "memory.peak_stage" not in report or report.scenario.parallelism.pp == 1:
         return ""
-    return f" on stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+    return f" on stage {report['memory.peak_stage']:.0f}"
 
 
-def _binding(report: Report) -> tuple[tuple[str, bool], ...]:
-    """The bottleneck and the distance to the physical bound, then the largest loss or the missed targets."""
+def _binding(report: Report) -> Iterator[tuple[str, bool]]:
+    """The bottleneck and the distance to the physical bound, then the largest loss and the missed targets."""
     bound = report.get("time.bound_s")
     if not bound or "time.bottleneck" not in report:
-        return ()
+        return
     if report["kind"] == "training":
         step = f"the step takes {_times(report['time.step_s'], bound)} its physical bound"
-        clauses = [step, *_largest_loss(report)]
+        clauses = [step, *_largest_loss(report, _training_losses(report), report["time.step_s"])]
     else:
         clauses = _latencies(report, bound)
-    words = _BOUND.get(str(report["time.bottleneck"]), "Balanced")
-    return ((words, True), (f": {'; '.join(clauses)}.", False))
+    yield _BOUND.get(str(report["time.bottleneck"]), "Balanced"), True
+    yield f": {'; '.join(clauses)}.", False
 
 
 def _times(value: float, reference: float) -> str:
     return f"{digits(value / reference, 2)}×"
 
 
-def _largest_loss(report: Report) -> list[str]:
-    """What takes the largest share of the step without computing: exposed traffic, the bubble or the optimizer."""
-    step = report["time.step_s"]
-    losses = {
-        "the pipeline bubble": report.get("time.bubble_s", 0.0),
-        "the optimizer": report.get("time.optimizer_s", 0.0),
-    }
-    for traffic in report.communication:
-        words = f"exposed {traffic.group} traffic"
-        losses[words] = losses.get(words, 0.0) + traffic.exposed_seconds
+def _largest_loss(report: Report, losses: dict[str, float], whole: float) -> list[str]:
+    """The clause of the largest loss of a plan that fits; of the bubble where that is what binds."""
+    if report["time.bottleneck"] == "pipeline":
+        losses = {_BUBBLE: report.get("time.bubble_s", 0.0)}
+    if not _fits(report):
+        return []
     words, seconds = max(losses.items(), key=lambda item: item[1])
-    share = seconds / step if step else 0.0
-    return [f"{words} costs {format_quantity(share, 'ratio', 2)}"] if share >= _WORTH_SAYING else []
+    share = seconds / whole if whole else 0.0
+    return [f"{words} {format_quantity(share, 'ratio', 2)}"] if share >= _WORTH_SAYING else []
+
+
+def _training_losses(report: Report) -> dict[str, float]:
+    """What takes time of the step without computing: exposed traffic by group, the bubble, the optimizer."""
+    losses = {_BUBBLE: report.get("time.bubble_s", 0.0), "the optimizer costs": report.get("time.optimizer_s", 0.0)}
+    for traffic in report.communication:
+        words = f"exposed {traffic.group} traffic costs"
+        losses[words] = losses.get(words, 0.0) + traffic.exposed_seconds
+    return losses
+
+
+def _serving_losses(report: Report, token: float) -> dict[str, float]:
+    """What takes time of a token beside its own decoding: prompts of other users, exposed traffic, the bubble."""
+    step = report.get("serving.decode_step_s", report["time.step_s"])
+    return {
+        "prompts of other requests take": token - step,
+        "exposed traffic takes": report.get("communication.exposed_seconds", 0.0),
+        _BUBBLE: report.get("time.bubble_s", 0.0),
+    }
 
 
 def _latencies(report: Report, bound: float) -> list[str]:
-    """Seconds a token against its bound, and what misses its target."""
-    seconds = report.get("serving.tpot_s", report["time.step_s"])
-    words = f"a token takes {format_quantity(seconds, 'seconds')}, {_times(seconds, bound)} its physical bound"
-    missed = _missed_targets(report)
+    """Seconds a token against its bound, the largest loss in it, and what misses its target."""
+    seconds, missed = report.get("serving.tpot_s", report["time.step_s"]), _missed_targets(report)
+    what = "a token" if "serving.tpot_s" in report else "a step"
+    words = f"{what} takes {format_quantity(seconds, 'seconds')}, {_times(seconds, bound)} its physical bound"
     if "serving.tpot_s" in missed:
         words += f" and over the target of {missed['serving.tpot_s']}"
-    first = report.get("serving.ttft_s")
-    if "serving.ttft_s" in missed:
-        late = (
-            f"the first token takes {format_quantity(first, 'seconds')}, over the target of {missed['serving.ttft_s']}"
-        )
-        return [words, late]
-    return [words]
+    clauses = [words, *_largest_loss(report, _serving_losses(report, seconds), seconds)]
+    if "serving.ttft_s" in missed and not _is_saturated(report):
+        first = format_quantity(report["serving.ttft_s"], "seconds")
+        clauses.append(f"the first token takes {first}, over the target of {missed['serving.ttft_s']}")
+    return clauses
 
 
 def _missed_targets(report: Report) -> dict[str, str]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .bearing import bearer, is_wrapper, parts
 from .cells import cell_text
 from .errors import did_you_mean
-from .fields import FACTS, FIELDS, Field
-from .mathematics import left_side, math_text, plain_text
+from .mathematics import left_side, math_text
 from .mathematics import substituted as _substituted
-from .numeric import is_array
-from .report import Report
-from .symbols import symbol
-from .terms import Datum, Term, origin_of, plain
-from .units import format_quantity
+from .report import Point, Report, Traffic
+from .symbols import numbered, symbol
+from .terms import Term, origin_of, plain
+from .value_text import clause, field_path, origin_text, quantity_text, value_text
 
 __all__ = [
     "Explanation",
@@ -24,28 +23,19 @@ __all__ = [
     "UnknownKeyError",
     "cell_text",
     "explain",
+    "explain_input",
     "explain_value",
     "math_text",
+    "result_keys",
     "substituted",
 ]
 
 
-#: Units as formulas write them, as the formatter names them; a formula's other units are words or its own names.
-_UNITS = {
-    "s": "seconds",
-    "B": "bytes",
-    "B/s": "bytes/s",
-    "d": "days",
-    "W": "watts",
-    "share": "ratio",
-    "fraction of peak": "ratio",
-    "factor": "number",
-    "relative rate": "number",
-    "choice": "",
-}
-
-
-_FINAL_ZEROS = re.compile(r"\.(\d*?)0+(?!\d)")
+#: The cells of rows that have a working of their own.
+_CELLS = ("flops", "bytes", "intensity", "bytes_per_gpu", "seconds", "exposed_seconds")
+#: Inputs of an operator's seconds that are kernels.
+_KERNELS = ("forward", "backward", "input_gradient", "weight_gradient")
+_UNIT_OF_KEY = re.compile(r"_(s|bytes|seconds|bytes_per_gpu)$")
 
 
 class UnknownKeyError(LookupError):
@@ -112,69 +102,143 @@ class Explanation:
                 yield from entry.working.lines(indent + "    ")
 
 
+@dataclass(frozen=True)
+class Names:
+    """What the results of a report are called, by the id of their Term."""
+
+    #: The key under which a value can be explained.
+    keys: Mapping[int, str] = field(default_factory=dict)
+    #: Traffic and operators by their row: ("tensor parallel, forward", "all-gather of activations").
+    rows: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+
+    def key(self, value: Any) -> str:
+        """The key of the result that a value is, or that it let through; "" where it is none."""
+        return self.keys.get(id(origin_of(value))) or self.keys.get(id(origin_of(bearer(value))), "")
+
+    def origin(self, value: Any) -> str:
+        """Where a value came from, in words."""
+        row = self.rows.get(id(origin_of(value)))
+        return f"{row[0]}: {row[1]}" if row else origin_text(value)
+
+    def mark(self, value: Any) -> str:
+        """A short name for a part of a sum."""
+        if row := self.rows.get(id(origin_of(value))):
+            return row[0]
+        origin = origin_of(value)
+        if key := self.key(value):
+            return _label(key)
+        return left_side(origin.formula) if isinstance(origin, Term) else "part"
+
+
 def explain(report: Report, key: str, depth: int = 2) -> Explanation:
     """The working of a result key, with the working of its inputs down to `depth` formulas.
 
+    A cell of a list goes by the number of its row, as in the table of all results: `communication.0.seconds`.
     Needs a report that was recorded. Raises UnknownKeyError for a key that the report does not have.
     """
-    keys = {id(origin_of(value)): name for name, value in report.values.items() if isinstance(origin_of(value), Term)}
+    names, cells, lists = _names(report), _cells(report), _row_lists(report)
     if key in report:
-        return explain_value(key, report[key], depth, keys)
-    rows = _row_lists(report).get(key)
-    if rows is None:
-        known = did_you_mean(key, [*report.values, *_row_lists(report)])
+        return explain_value(key, report[key], depth, names)
+    if key in cells:
+        return explain_value(key, cells[key][1], depth, names)
+    if key not in lists:
+        known = did_you_mean(key, result_keys(report))
         raise UnknownKeyError(f"no result is called {key!r}; {known}")
-    inputs = tuple(_row_input(row, depth, keys) for row in rows)
-    return Explanation(key, "", f"{len(rows)} rows", len(rows), inputs=inputs)
+    inputs = tuple(_row_input(f"{key}.{place}", row, depth, names) for place, row in enumerate(lists[key]))
+    return Explanation(key, "", f"{len(inputs)} row{'s' * (len(inputs) != 1)}", len(inputs), inputs=inputs)
 
 
-def explain_value(key: str, value: Any, depth: int = 2, keys: Mapping[int, str] | None = None) -> Explanation:
-    """The working of any value of a recorded report; `key` is what to call it.
+def result_keys(report: Report) -> list[str]:
+    """Every result of a report that can be explained, the lists last."""
+    return [*(key for key in report.values if key not in ("name", "kind")), *_row_lists(report)]
 
-    `keys` names the results of the report by the id of their Term, so that inputs that are results say so.
-    """
+
+def explain_input(report: Report, key: str, places: Sequence[int], depth: int = 1) -> Explanation:
+    """The working of an input of an input of a result: `places` says which one at each step down."""
+    names = _names(report)
+    explanation, value = explain(report, key, depth), _value(report, key)
+    for place in places:
+        entries = _entries(key, value, names)
+        if not 0 <= place < len(entries):
+            break
+        key, value = entries[place]
+        explanation = explain_value(symbol(key), value, depth, names)
+    return explanation
+
+
+def _value(report: Report, key: str) -> Any:
+    return report[key] if key in report else _cells(report).get(key, (None, None))[1]
+
+
+def explain_value(key: str, value: Any, depth: int = 2, names: Names | None = None) -> Explanation:
+    """The working of any value of a recorded report; `key` is what to call it."""
+    names = names or Names()
+    value = _subject(key, value, names)
     origin = origin_of(value)
     if not isinstance(origin, Term):
-        return Explanation(
-            key, "", value_text(value), plain(value), origin=origin_text(value), path=_field_path(origin)
-        )
-    formula = origin.formula
-    return Explanation(
-        key,
-        formula.meaning,
-        value_text(value),
-        origin.value,
-        formula.unit,
-        math_text(formula),
-        substituted(origin),
-        tuple(_input(origin, name, depth, keys or {}) for name in formula.parameters),
-        formula.source,
-        formula.leaves_out,
-    )
+        return Explanation(key, "", value_text(value), plain(value), origin=origin_text(value), path=field_path(origin))
+    inputs = tuple(_input(name, each, depth, names) for name, each in _entries(key, value, names))
+    called, text = origin.formula, value_text(value)
+    described = Explanation(key, names.origin(value), text, origin.value, called.unit, inputs=inputs)
+    if len(parts(value, names.keys)) > 1:
+        left, values = _label(key), " + ".join(entry.text for entry in inputs)
+        formula = f"{left} = {' + '.join(entry.symbol for entry in inputs)}"
+        return replace(described, formula=formula, substituted=f"{left} = {values} = {text}", source="definition")
+    described = replace(described, source=called.source, leaves_out=called.leaves_out)
+    if not inputs:
+        return replace(described, origin=called.source, source="")
+    left = _label(key) if is_wrapper(origin) else left_side(called)
+    formula, put_in = (text.partition(" = ")[2] for text in (math_text(called), substituted(origin)))
+    return replace(described, formula=f"{left} = {formula}", substituted=f"{left} = {put_in}")
 
 
-def _input(term: Term, name: str, depth: int, keys: Mapping[int, str]) -> Input:
-    value = term.inputs[name]
+def _subject(key: str, value: Any, names: Names) -> Any:
+    """What is explained of a value: what a guard let through, unless the guard is itself the result asked for."""
+    origin = origin_of(value)
+    asked = isinstance(origin, Term) and key in names.keys.values() and not is_wrapper(origin)
+    return value if asked else bearer(value)
+
+
+def _entries(key: str, value: Any, names: Names) -> list[tuple[str, Any]]:
+    """The inputs of a value's formula by name, or the parts of a chain of additions as one sum."""
+    value = _subject(key, value, names)
+    added = parts(value, names.keys)
+    if len(added) > 1:
+        return list(zip(numbered([names.mark(part) for part in added]), added, strict=True))
+    origin = origin_of(value)
+    return list(origin.inputs.items()) if isinstance(origin, Term) else []
+
+
+def _label(key: str) -> str:
+    """A result's or a parameter's name in a formula: the last part of its key, without its unit."""
+    return _UNIT_OF_KEY.sub("", key.rpartition(".")[2]).replace("_", " ")
+
+
+def _input(name: str, value: Any, depth: int, names: Names) -> Input:
     return Input(
         name.replace("_", " "),
         symbol(name),
         plain(value),
         value_text(value),
-        origin_text(value),
-        _field_path(origin_of(value)),
-        keys.get(id(origin_of(value)), ""),
-        _deeper(symbol(name), value, depth, keys),
+        names.origin(value),
+        field_path(origin_of(bearer(value))),
+        names.key(value),
+        _deeper(symbol(name), value, depth, names),
     )
 
 
-def _row_input(row: tuple[str, str, Any], depth: int, keys: Mapping[int, str]) -> Input:
-    name, kind, value = row
-    return Input(name, name, plain(value), value_text(value), kind, working=_deeper(name, value, depth, keys))
+def _row_input(key: str, row: Any, depth: int, names: Names) -> Input:
+    """A row of a list by its telling value: the seconds of traffic and operators, the words of a finding."""
+    if not hasattr(row, "seconds"):
+        return Input(row.code, row.code, row.message, row.message, row.severity)
+    words = row.collective if isinstance(row, Traffic) else row.phase
+    working = _deeper(row.name, row.seconds, depth, names)
+    return Input(row.name, row.name, plain(row.seconds), value_text(row.seconds), words, "", f"{key}.seconds", working)
 
 
-def _deeper(key: str, value: Any, depth: int, keys: Mapping[int, str]) -> Explanation | None:
-    computed = isinstance(origin_of(value), Term)
-    return explain_value(key, value, depth - 1, keys) if computed and depth > 1 else None
+def _deeper(key: str, value: Any, depth: int, names: Names) -> Explanation | None:
+    computed = isinstance(origin_of(bearer(value)), Term)
+    return explain_value(key, value, depth - 1, names) if computed and depth > 1 else None
 
 
 def substituted(term: Term) -> str:
@@ -183,57 +247,49 @@ def substituted(term: Term) -> str:
     return f"{left_side(term.formula)} = " + _substituted(term, lambda name: value_text(term.inputs[name]), result)
 
 
-def value_text(value: Any) -> str:
-    """A value with the unit that its origin gives it."""
-    origin = origin_of(value)
-    if isinstance(origin, Term):
-        return quantity_text(value, origin.formula.unit)
-    field = _field(origin)
-    return quantity_text(value, field.unit if field else "")
+def _names(report: Report) -> Names:
+    """Names of all results: cells of rows first, so that a result with a key of its own goes by that."""
+    cells = _cells(report)
+    keys = {name: value for name, (_, value) in cells.items()} | report.values
+    computed = {name: origin_of(value) for name, value in keys.items() if isinstance(origin_of(value), Term)}
+    own = {id(computed[name]) for name in report.values if name in computed}
+    rows = {
+        id(computed[name]): _row_words(row)
+        for name, (row, _) in cells.items()
+        if name in computed and id(computed[name]) not in own
+    }
+    keys_by_id = {id(origin): name for name, origin in computed.items()}
+    kernels = {key: words for point in report.points for key, words in _kernels(point) if key not in keys_by_id}
+    return Names(keys_by_id, kernels | rows)
 
 
-def quantity_text(value: Any, unit: str) -> str:
-    """A value in a unit as a reader sees it; several values (a stage each) as their range."""
-    if is_array(value) or isinstance(value, (tuple, list)):
-        values = [value_text(each) if origin_of(each) else quantity_text(each, unit) for each in value]
-        return values[0] if len(set(values)) == 1 else f"[{', '.join(values)}]"
-    value = plain(value)
-    if isinstance(value, (bool, str)) or value is None or _UNITS.get(unit, unit) == "":
-        return plain_text(value)
-    base, per, token = unit.partition("/token")
-    text = format_quantity(float(value), _UNITS.get(base, base), 4)
-    # four digits, but 312 and not 312.0; money keeps its cents
-    return (text if base.startswith("USD") else _FINAL_ZEROS.sub(_without_zeros, text)) + per + token
+def _kernels(point: Point) -> Iterator[tuple[int, tuple[str, str]]]:
+    """The kernels that make up the seconds of an operator, which go by its name."""
+    term = origin_of(point.seconds)
+    for name in _KERNELS if isinstance(term, Term) else ():
+        kernel = term.inputs.get(name)
+        if isinstance(origin_of(kernel), Term):
+            yield id(origin_of(kernel)), (f"{point.name} {name.replace('_', ' ')}", clause(origin_text(kernel)))
 
 
-def _without_zeros(match: re.Match[str]) -> str:
-    return f".{match[1]}" if match[1] else ""
+def _row_words(row: Traffic | Point) -> tuple[str, str]:
+    return row.name, f"{row.collective} of {row.what}" if isinstance(row, Traffic) else row.phase
 
 
-def origin_text(value: Any) -> str:
-    """Where a value came from, in words."""
-    origin = origin_of(value)
-    if isinstance(origin, Term):
-        return origin.formula.meaning
-    if isinstance(origin, Datum):
-        field = _field(origin)
-        named = f"{field.label} ({origin.path})" if field else origin.path
-        return f"{named}; {origin.source}" if origin.source else named
-    return "a constant" if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
-
-
-def _field(origin: Any) -> Field | None:
-    return FIELDS.get(origin.path) or FACTS.get(origin.path) if isinstance(origin, Datum) else None
-
-
-def _field_path(origin: Any) -> str:
-    return origin.path if isinstance(origin, Datum) and origin.path in FIELDS else ""
-
-
-def _row_lists(report: Report) -> dict[str, list[tuple[str, str, Any]]]:
-    """The results that are lists: name, symbol and telling value of each row."""
+def _cells(report: Report) -> dict[str, tuple[Traffic | Point, Any]]:
+    """The cells of traffic and operators that have a working, by key, each with its row."""
     return {
-        "communication": [(row.name, row.collective, row.seconds) for row in report.communication],
-        "roofline.points": [(point.name, point.phase, point.seconds) for point in report.points],
-        "findings": [(finding.code, finding.severity, finding.message) for finding in report.findings],
+        f"{name}.{number}.{cell}": (row, getattr(row, cell))
+        for name, rows in (("communication", report.communication), ("roofline.points", report.points))
+        for number, row in enumerate(rows)
+        for cell in _CELLS
+        if hasattr(row, cell)
+    }
+
+
+def _row_lists(report: Report) -> dict[str, tuple[Any, ...]]:
+    return {
+        "communication": report.communication,
+        "roofline.points": report.points,
+        "findings": report.findings,
     }

@@ -37,6 +37,8 @@ class Node(NamedTuple):
 
 def read_text(path: Path, file: str, what: str = "a scenario is a YAML file", limit: int = MAX_BYTES) -> str:
     """The text of a file of at most `limit` bytes; ScenarioError, which says `what` it should be, for anything else."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe may never end, or never begin
+        raise ScenarioError(file, 0, "", "is a pipe or a device; give a file")
     try:
         with path.open("rb") as stream:
             data = stream.read(limit + 1)

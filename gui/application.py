@@ -30,6 +30,7 @@ def run(scenario: Scenario, path: Path | None = None) -> int:
 
     from PySide6.QtCore import QSettings
 
+    from .clipboard import leave_clipboard
     from .errors import Unexpected
     from .store import Store
     from .window import Window
@@ -42,6 +43,7 @@ def run(scenario: Scenario, path: Path | None = None) -> int:
     unexpected = Unexpected()
     unexpected.happened.connect(window.notice.say)
     unexpected.install()
+    application.aboutToQuit.connect(leave_clipboard)
     window.show()
     return application.exec()
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from ..core.headlines import Headline, headlines
@@ -18,6 +30,8 @@ from .surface import RADIUS, Surface
 from .theme import Theme
 
 _BUTTONS = 3
+#: Font size of the sentence, and how much longer it is with its bold words and broken lines.
+_SENTENCE, _LOOSE = 14, 1.1
 _BAR = 4.0
 #: Font sizes of number, unit and lines, and those of a narrow card.
 _SIZES, _NARROW_SIZES = (22, 13, 11), (18, 10, 10)
@@ -32,7 +46,7 @@ class Verdict(Surface):
         self._store = store
         self._judgement: Judgement | None = None
         self.sentence = QLabel()
-        self.sentence.setFont(font(14))
+        self.sentence.setFont(font(_SENTENCE))
         self.sentence.setWordWrap(True)
         self.sentence.setTextFormat(Qt.TextFormat.RichText)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -106,27 +120,37 @@ class Verdict(Surface):
         """As many buttons as leave the sentence two lines; the first always, the findings list the others."""
         if self._judgement is None:
             return
-        words = 1.1 * self.sentence.fontMetrics().horizontalAdvance(self._judgement.text)
+        words = _LOOSE * QFontMetricsF(font(_SENTENCE)).horizontalAdvance(self._judgement.text)
         room = self.width() - 40.0
         for place, button in enumerate(self.buttons):
-            room -= button.sizeHint().width() + 6
-            button.setVisible(place < len(self._judgement.edits) and (place == 0 or words <= 2 * room))
+            needed = button.sizeHint().width() + 6
+            offered = place < len(self._judgement.edits) and (place == 0 or words <= 2 * (room - needed))
+            button.setVisible(offered)
+            room -= needed if offered else 0
+        fitting = (size for size in (_SENTENCE, _SENTENCE - 1) if words * size / _SENTENCE <= 2 * room)
+        self.sentence.setFont(font(next(fitting, _SENTENCE - 2)))
 
 
 def _rich(text: str, bold: bool) -> str:
-    words = escape(typeset(text))
+    words = escape(re.sub(r"(?<=\d) (?=[^\d\W]|%)", "\u00a0", typeset(text)))  # a number stays with its unit
     return f'<span style="font-weight: 600">{words}</span>' if bold else words
 
 
 class Card(Surface):
-    """One headline: its label, the number large with a small unit, and up to two muted lines.
+    """One headline: its label, the number large with a small unit, and two muted lines, in a narrow card three.
 
-    The number keeps its place and its digits their width, so nothing jumps while it changes.
+    The number keeps its place and its digits their width, so nothing jumps while it changes. A click, Enter or F1
+    asks for its working.
     """
+
+    #: The key of the headline whose working is wanted.
+    asked = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
         self.headline: Headline | None = None
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._ink = Ink(theme)
         self.setFixedHeight(86)
         self.setMinimumWidth(110)
@@ -147,6 +171,28 @@ class Card(Surface):
     def sizeHint(self) -> QSize:
         return QSize(170, 86)
 
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self._ask()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_F1, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self._ask()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def _ask(self) -> None:
+        if self.headline is not None:
+            self.asked.emit(self.headline.key)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.headline is None:
@@ -155,23 +201,52 @@ class Card(Surface):
         large, middle, small = _NARROW_SIZES if narrow else _SIZES
         left = 8.0 if narrow else 10.0
         painter, ink, room = QPainter(self), self._ink, self.width() - 2 * left
+        if self.hasFocus():
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(self.theme.color("accent"), 1.5))
+            painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
         number = ink.text(self.headline.number, True, large)
         state = self.headline.state if self.headline.state in ("warn", "bad") else "text"
         ink.write(painter, number, left, 36 - number.height / 2, ink.readable(state))
-        unit = ink.text(self.headline.unit, size=middle)
+        words = self._unit(room - number.width - 5, middle)
+        unit = ink.text(words, size=middle)
         lines = [
             (self.headline.label, 8.0, 0.0, small),
-            (self.headline.unit, 40 - 0.6 * unit.height, number.width + 5, middle),
+            (words, 40 - 0.6 * unit.height, number.width + 5, middle),
         ]
-        lines += [(text, 51.0 + 15 * place, 0.0, small) for place, text in enumerate(self.headline.details[:2])]
+        details = self._lines(room, small)
+        top, pitch = (51.0, 15) if len(details) < 3 else (48.0, 12)
+        lines += [(text, top + pitch * place, 0.0, small) for place, text in enumerate(details)]
         for text, top, indent, size in lines:
             shown = ink.text(ink.elided(text, room - indent, size=size), size=size)
             ink.write(painter, shown, left + indent, top, ink.readable("muted"))
         painter.end()
 
+    def _unit(self, room: float, size: int) -> str:
+        """The unit, without its last words where there is no room for them."""
+        assert self.headline is not None
+        words = self.headline.unit
+        while " " in words and self._ink.text(words, size=size).width > room:
+            words = words.rpartition(" ")[0].removesuffix(" at")
+        return words
+
+    def _lines(self, room: float, size: int) -> list[str]:
+        """The details, in three lines where two are too long."""
+        assert self.headline is not None
+        lines = list(self.headline.details[:2])
+        for place, text in enumerate(lines):
+            if self._ink.text(text, size=size).width > room:
+                first, dot, rest = text.rpartition(" · " if " · " in text else ", ")
+                parts = [first, rest] if dot else self._ink.wrapped(text, room, 2, size=size)
+                return [*lines[:place], *parts, *lines[place + 1 :]][:3]
+        return lines
+
 
 class Cards(QWidget):
     """The headline numbers of the present plan in a row."""
+
+    #: The key of a result whose working is wanted.
+    explained = Signal(str)
 
     def __init__(self, store: Store, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -195,6 +270,7 @@ class Cards(QWidget):
         shown = headlines(self._store.report)
         while len(self.cards) < len(shown):
             card = Card(self._theme)
+            card.asked.connect(self.explained)
             self.cards.append(card)
             self._layout.addWidget(card, 1)
         for place, card in enumerate(self.cards):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
@@ -28,7 +29,10 @@ from .theme import Theme
 #: Milliseconds of rest after which axes may shrink again.
 _REST = 200
 _LINE, _TITLE = 18, 13
+#: Pixels that two rows of charts need.
+_TWO_ROWS = 370
 
+_PLACES = {"roofline": 0, "memory": 1, "communication": 2, "training": 3, "serving": 3}
 _NO_CURVE = Figure("curve", "", "", Axis(), Axis(), empty="No curve for this plan.")
 
 #: Asks for the file to write: parent, suggested name, filter; an empty answer means none.
@@ -70,9 +74,13 @@ class Heading(QWidget):
 
 
 class ChartCard(Surface):
-    """One chart on a card. `failed` says in one line why a file could not be written."""
+    """One chart on a card. `failed` says in one line why a file could not be written, `done` that one was.
+
+    Files and pictures on the clipboard are drawn for paper and slides, whatever the theme of the screen.
+    """
 
     failed = Signal(str)
+    done = Signal()
 
     def __init__(self, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -122,8 +130,8 @@ class ChartCard(Surface):
         )
 
     def copy_chart(self) -> None:
-        """The chart to the clipboard, as a picture and as SVG, in the theme of the screen."""
-        QGuiApplication.clipboard().setMimeData(chart_data(self.figure, self.theme.name))
+        """The chart to the clipboard, as a picture and as SVG."""
+        QGuiApplication.clipboard().setMimeData(chart_data(self.figure))
 
     def copy_table(self) -> None:
         """The data behind the chart to the clipboard."""
@@ -137,9 +145,11 @@ class ChartCard(Surface):
             return
         path = Path(chosen) if Path(chosen).suffix.lower() in SUFFIXES else Path(chosen + suffix)
         try:
-            write_figure(self.figure, path, self.theme.name)
+            write_figure(self.figure, path)
         except OutputError as problem:
-            self.failed.emit(str(problem))
+            self.failed.emit(f"Not exported: {problem}")
+        else:
+            self.done.emit()
 
     def _menu(self) -> QMenu:
         menu = QMenu(self)
@@ -170,8 +180,11 @@ class ChartGrid(QWidget):
     """The four charts of a plan, two by two: roofline, memory, communication, and training days or serving.
 
     Axes only grow while something is dragged; they shrink after a rest with no button down, and at once when another
-    plan is opened.
+    plan is opened. Where there is height for one row only, it is the row of the chart asked for last.
     """
+
+    failed = Signal(str)
+    done = Signal()
 
     def __init__(self, store: Store, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -183,24 +196,34 @@ class ChartGrid(QWidget):
         layout.setSpacing(8)
         for place, card in enumerate(self._cards):
             layout.addWidget(card, place // 2, place % 2)
-            card.failed.connect(store.failed)
-        for index in (0, 1):
-            layout.setRowStretch(index, 1)
-            layout.setColumnStretch(index, 1)
+            card.failed.connect(self.failed)
+            card.done.connect(self.done)
+            layout.setColumnStretch(place % 2, 1)
+        self._grid, self._row = layout, 0
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
         self._rest.setInterval(_REST)
         self._rest.timeout.connect(self._settle)
         store.report_changed.connect(self._show_report)
         store.curve_changed.connect(self._show_curve)
+        store.undo_stack.cleanChanged.connect(self._follow_title)
         self._refresh(settle=True)
 
     def sizeHint(self) -> QSize:
         return QSize(1100, 640)
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(340, 170)
+
     def chart(self, name: str) -> ChartCard:
         """The card of a chart: roofline, memory, communication, training or serving (which share a place)."""
-        return self._cards[{"roofline": 0, "memory": 1, "communication": 2, "training": 3, "serving": 3}[name]]
+        return self._cards[_PLACES[name]]
+
+    def focus(self, name: str) -> None:
+        """Give the keyboard to a chart, and show its row where there is height for one only."""
+        self._row = _PLACES[name] // 2
+        self._arrange()
+        self.chart(name).plot.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def set_theme(self, theme: Theme) -> None:
         for card in self._cards:
@@ -210,6 +233,18 @@ class ChartGrid(QWidget):
         """All charts whole again, as before panning and zooming."""
         for card in self._cards:
             card.plot.reset_view()
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        one = self.height() < _TWO_ROWS
+        for row in (0, 1):
+            shown = not one or row == self._row
+            self._grid.setRowStretch(row, int(shown))
+            for card in self._cards[2 * row : 2 * row + 2]:
+                card.setVisible(shown)
 
     def showEvent(self, event) -> None:
         super().showEvent(event)
@@ -239,7 +274,7 @@ class ChartGrid(QWidget):
         if report is None:
             return
         for card, build in zip(self._cards, (roofline, memory, communication), strict=False):
-            card.set_figure(build(report), settle)
+            self._put(card, build(report), settle)
 
     def _draw_curve(self, settle: bool) -> None:
         """The chart over a sweep; it follows when the machine is idle, and waits while the sweep is of another kind."""
@@ -247,7 +282,14 @@ class ChartGrid(QWidget):
         if report is None or (curve and curve.scenario.kind != report.scenario.kind):
             return
         build = training_days if report.scenario.kind == "training" else serving
-        self._cards[3].set_figure(build(report, curve) if curve else _NO_CURVE, settle)
+        self._put(self._cards[3], build(report, curve) if curve else _NO_CURVE, settle)
+
+    def _put(self, card: ChartCard, figure: Figure, settle: bool) -> None:
+        """A figure on its card, under the name that the plan has in the window."""
+        card.set_figure(replace(figure, scenario=self._store.title), settle)
+
+    def _follow_title(self, _clean: bool) -> None:
+        self._rest.start()
 
     def _settle(self) -> None:
         if QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from PySide6.QtCore import QMimeData
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QGuiApplication, QImage
 
 from ..core.figures.figure import Figure
 from ..core.paper import render
 
 
-def chart_data(figure: Figure, theme: str) -> QMimeData:
+def chart_data(figure: Figure) -> QMimeData:
     """A chart as a picture of twice the screen's resolution and as SVG. Raises OutputError."""
     data = QMimeData()
-    data.setImageData(QImage.fromData(render(figure, "png", theme)))
-    data.setData("image/svg+xml", render(figure, "svg", theme))
+    data.setImageData(QImage.fromData(render(figure, "png")))
+    data.setData("image/svg+xml", render(figure, "svg"))
     return data
 
 
@@ -33,6 +33,12 @@ def figure_table(figure: Figure) -> QMimeData:
     """The data behind a chart in SI units."""
     texts = [[_plain(cell) for cell in row] for row in figure.rows]
     return table_data(figure.columns, figure.rows, texts)
+
+
+def leave_clipboard() -> None:
+    """Take back what was copied where no other program could have it: Python would be gone when Qt frees it."""
+    if QGuiApplication.platformName() in ("offscreen", "minimal"):
+        QGuiApplication.clipboard().clear()
 
 
 def _plain(cell: object) -> str:

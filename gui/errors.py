@@ -12,18 +12,19 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton
 
 from .controls.labels import ElidedLabel
 from .icons import icon
-from .theme import Theme
+from .theme import LIGHT, Theme
 
 log = logging.getLogger(__name__)
 
 
 class Notice(QFrame):
-    """A bar with one line that stays until it is dismissed, by its button or Escape."""
+    """A bar with one line that stays until it is dismissed, by its button or Escape, or what it is about is over."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("notice")
-        self._passing = False
+        self._theme = LIGHT
+        self._about = ""
         self.label = ElidedLabel()
         self.dismiss = QToolButton()
         self.dismiss.setIconSize(QSize(12, 12))
@@ -36,21 +37,32 @@ class Notice(QFrame):
         line.addWidget(self.dismiss)
         self.hide()
 
-    def say(self, text: str, passing: bool = False) -> None:
-        """Show one line; the whole of a long one is in the tooltip. A `passing` one goes with `clear_passing`."""
-        self._passing = passing
+    def say(self, text: str, about: str = "", bad: bool = True) -> None:
+        """Show one line; the whole of a long one is in the tooltip. It goes with `clear` of what it is about."""
+        self._about = about
+        self._color(bad)
         self.label.setText(" ".join(text.split()))
         self.label.setToolTip(text)
         self.label.setAccessibleName(text)
         self.show()
 
-    def clear_passing(self) -> None:
-        """What a passing line spoke of is over."""
-        if self._passing:
+    def clear(self, about: str) -> None:
+        """What a line may have spoken of is over."""
+        if about == self._about:
             self.hide()
 
     def set_theme(self, theme: Theme) -> None:
-        self.dismiss.setIcon(icon("close", theme.bad))
+        self._theme = theme
+        self._color(bool(self.property("bad")))
+
+    def _color(self, bad: bool) -> None:
+        """Red for what went wrong, blue for what is good to know."""
+        self.dismiss.setIcon(icon("close", self._theme.bad if bad else self._theme.accent))
+        if self.property("bad") != bad:
+            self.setProperty("bad", bad)
+            for widget in (self, self.label):
+                widget.style().unpolish(widget)
+                widget.style().polish(widget)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

@@ -5,50 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QSettings, Signal
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ..core import load_scenario
 from ..core.errors import OutputError, ScenarioError
-from ..core.scenario_file import save_scenario, set_field
+from ..core.fields import FIELDS
+from ..core.huggingface import import_file
+from ..core.legality import violations
+from ..core.scenario_file import save_scenario
+from .dialogs import Dialogs
 from .store import Store
 
-_SCENARIOS = "Scenarios (*.yaml *.yml);;Hugging Face configurations (*.json);;All files (*)"
 _RECENT = 8
-
-
-class Dialogs:
-    """The questions a window asks; tests answer them in its place."""
-
-    def path_to_open(self, parent: QWidget, folder: str) -> str:
-        """A file to open, or nothing."""
-        return QFileDialog.getOpenFileName(parent, "Open a scenario", folder, _SCENARIOS)[0]
-
-    def path_to_save(self, parent: QWidget, suggestion: str, kinds: str) -> str:
-        """A file to write, or nothing."""
-        return QFileDialog.getSaveFileName(parent, "Save", suggestion, kinds)[0]
-
-    def save_first(self, parent: QWidget, name: str) -> str:
-        """What to do with unsaved changes: save, discard or cancel."""
-        button = QMessageBox.StandardButton
-        answer = QMessageBox.question(
-            parent,
-            "Unsaved changes",
-            f"Save the changes to “{name}”?",
-            button.Save | button.Discard | button.Cancel,
-            button.Save,
-        )
-        return {button.Save: "save", button.Discard: "discard"}.get(answer, "cancel")
+_SUFFIXES = (".yaml", ".yml")
+#: Formats of weights that do not ask for a change of the plan's own.
+_UNQUANTISED = ("bf16", "fp16")
 
 
 class Files(QObject):
-    """Reads and writes the store's scenario. `failed` carries one line when a file could not be used."""
+    """Reads and writes the store's scenario.
+
+    `failed` carries one line when a file could not be used, `done` when one was: what is to know of it, or nothing.
+    """
 
     failed = Signal(str)
+    done = Signal(str)
     recent_changed = Signal()
 
     def __init__(self, store: Store, settings: QSettings, dialogs: Dialogs, window: QWidget) -> None:
         super().__init__(window)
         self._store, self._settings, self._dialogs, self._window = store, settings, dialogs, window
+        #: The state of a file when it was last read or written here.
+        self._known: dict[Path, tuple[int, int] | None] = {}
 
     def recent(self) -> list[str]:
         """The files opened or saved last, newest first."""
@@ -61,32 +49,48 @@ class Files(QObject):
 
     def open(self, path: Path) -> None:
         """Take a scenario file, or the model of a Hugging Face config.json, as one undo step."""
+        state = _state(path)
         try:
             if path.suffix.lower() == ".json":
-                self._store.change(set_field(self._store.scenario, "model", str(path)), "model")
+                self._take_model(path)
                 return
             scenario = load_scenario(str(path))
         except (ScenarioError, OSError) as problem:
             self.failed.emit(f"Not opened: {problem}")
             return
+        self._known[path] = state
         self._store.apply(scenario, f"Open {path.name}", path)
         self._remember(path)
+        self.done.emit("")
 
     def open_preset(self, name: str) -> None:
         """Take a preset as one undo step."""
         scenario = load_scenario(name)
         self._store.apply(scenario, f"Preset {scenario.name}")
+        self.done.emit("")
+
+    def rename(self) -> None:
+        """Ask for another name of the plan, which is one undo step."""
+        if name := self._dialogs.name(self._window, self._store.scenario.name):
+            self._store.set("name", name)
 
     def save(self) -> bool:
         """Write the scenario where it came from; asks where when it came from a preset. False when it was not."""
-        return self._write(self._store.path) if self._store.path is not None else self.ask_and_save()
+        path = self._store.path
+        if path is None:
+            return self.ask_and_save()
+        agreed = _state(path) in (None, self._known.get(path)) or self._dialogs.replace(self._window, path)
+        return agreed and self._write(path)
 
     def ask_and_save(self) -> bool:
         suggestion = str(Path(self._folder()) / (self._store.path.name if self._store.path else "plan.yaml"))
-        path = self._dialogs.path_to_save(self._window, suggestion, "Scenarios (*.yaml)")
-        if not path:
+        chosen = self._dialogs.path_to_save(self._window, suggestion, "Scenarios (*.yaml)")
+        if not chosen:
             return False
-        return self._write(Path(path) if Path(path).suffix else Path(path).with_suffix(".yaml"))
+        # Only a name that was chosen as it stands was asked about by the dialog itself.
+        path = Path(chosen) if Path(chosen).suffix.lower() in _SUFFIXES else Path(f"{chosen}.yaml")
+        agreed = str(path) == chosen or not path.exists() or self._dialogs.replace(self._window, path)
+        return agreed and self._write(path)
 
     def may_close(self) -> bool:
         """Whether nothing would be lost, or a person agrees to lose it."""
@@ -95,14 +99,32 @@ class Files(QObject):
         answer = self._dialogs.save_first(self._window, self._store.scenario.name)
         return self.save() if answer == "save" else answer == "discard"
 
+    def _take_model(self, path: Path) -> None:
+        read = import_file(path, str(path))
+        scenario = self._store.scenario.with_("model", read.spec)
+        if read.weight_format not in _UNQUANTISED:
+            scenario = scenario.with_("serving.weight_format", read.weight_format)
+        self._store.change(scenario, "model")
+        self.done.emit(_said([finding.message for finding in read.findings], read.spec.name))
+
     def _write(self, path: Path) -> bool:
+        scenario = self._store.scenario
+        broken = [f"{FIELDS[rule.field].label}: {rule.message}" for rule in violations(scenario)]
+        if broken and not self._dialogs.save_illegal(self._window, broken[0]):
+            return False
+        if self._store.path is None and self._store.title != scenario.name:
+            # A preset that was changed is no longer what its name says; it is called as the person calls its file.
+            scenario = scenario.with_("name", path.stem)
         try:
-            save_scenario(self._store.scenario, path)
+            save_scenario(scenario, path)
         except (OutputError, ScenarioError, OSError) as problem:
             self.failed.emit(f"Not saved: {problem}")
             return False
+        self._known[path] = _state(path)
+        self._store.change(scenario, "name")
         self._store.saved(path)
         self._remember(path)
+        self.done.emit("")
         return True
 
     def _folder(self) -> str:
@@ -115,3 +137,17 @@ class Files(QObject):
         place = str(path.resolve())
         self._settings.setValue("files/recent", [place, *(p for p in self.recent() if p != place)][:_RECENT])
         self.recent_changed.emit()
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    """What tells whether a file was written by another program meanwhile; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _said(messages: list[str], model: str) -> str:
+    """What to know of a model that was taken; empty where all of it was in the file."""
+    return f"{model}: {'; '.join(messages)}" if messages else ""

@@ -1,9 +1,9 @@
-"""The tabs below the charts: the three ledgers as tables, and the findings with what would answer them."""
+"""The tabs below the charts: the three ledgers as tables, the findings, and the working of any number."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
-from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeySequence, QShowEvent
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeySequence, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QButtonGroup,
@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from ..core.ledgers.row_keys import row_key
 from ..core.ledgers.tables import Table, communication_table, compute_table, memory_table
 from ..core.report import Report
 from .clipboard import table_data
@@ -24,6 +25,7 @@ from .findings import FindingList
 from .fonts import font, typeset
 from .store import Store
 from .theme import Theme
+from .working import WorkingPage
 
 _LEDGERS = {"Memory": memory_table, "Compute": compute_table, "Communication": communication_table}
 _ROW = 22
@@ -82,7 +84,13 @@ class TableModel(QAbstractTableModel):
 
 
 class LedgerTable(QTableView):
-    """One ledger; its columns are as wide as the widest text they have held, so that nothing jumps."""
+    """One ledger; its columns are as wide as the widest text they have held, so that nothing jumps.
+
+    A click on a number asks for its working, and so do F1 and Enter on the row.
+    """
+
+    #: Row and column of a number whose working is wanted.
+    asked = Signal(int, int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -103,6 +111,8 @@ class LedgerTable(QTableView):
         self.horizontalHeader().setHighlightSections(False)
         self.horizontalHeader().setFont(font(_SIZE))
         self._widths: dict[tuple[str, str], float] = {}
+        self.setMouseTracking(True)
+        self.clicked.connect(self._ask_of_number)
 
     def set_table(self, table: Table) -> None:
         self.rows.set_table(table)
@@ -117,8 +127,23 @@ class LedgerTable(QTableView):
     def keyPressEvent(self, event) -> None:
         if event.matches(QKeySequence.StandardKey.Copy):
             self.copy()
+        elif event.key() in (Qt.Key.Key_F1, Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
+            self.asked.emit(self.currentIndex().row(), self.currentIndex().column())
         else:
             super().keyPressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        super().mouseMoveEvent(event)
+        number = self._is_number(self.indexAt(event.position().toPoint()))
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if number else Qt.CursorShape.ArrowCursor)
+
+    def _ask_of_number(self, index: QModelIndex) -> None:
+        if self._is_number(index):
+            self.asked.emit(index.row(), index.column())
+
+    def _is_number(self, index: QModelIndex) -> bool:
+        table = self.rows.table
+        return index.isValid() and table is not None and bool(table.columns[index.column()].unit and index.data())
 
     def copy(self) -> None:
         """The whole table to the clipboard: SI numbers for spreadsheets, texts with units for documents."""
@@ -131,6 +156,9 @@ class LedgerTable(QTableView):
 
 class LedgerPage(QWidget):
     """One of the three ledgers at a time, with its title, its notes and what it does not count."""
+
+    #: The key of a result whose working is wanted.
+    explained = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -158,6 +186,7 @@ class LedgerPage(QWidget):
         top.addWidget(self.title, 1)
         top.addWidget(self.copy_button)
         self.choice.idClicked.connect(self._refresh)
+        self.table.asked.connect(self._explain)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 8, 12, 8)
         layout.setSpacing(6)
@@ -186,6 +215,12 @@ class LedgerPage(QWidget):
             """
         )
 
+    def _explain(self, row: int, column: int) -> None:
+        table = self.table.rows.table
+        key = row_key(self._report, table, row, column) if self._report and table else ""
+        if key:
+            self.explained.emit(key)
+
     def _refresh(self) -> None:
         if self._report is None:
             return
@@ -198,7 +233,10 @@ class LedgerPage(QWidget):
 
 
 class LedgerTabs(QTabWidget):
-    """Ledgers and findings of the present plan. What is not in sight is not computed."""
+    """Ledgers, findings and the working of any number of the present plan. What is not in sight is not computed."""
+
+    #: The control of a field is wanted.
+    field_requested = Signal(str)
 
     def __init__(self, store: Store, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -206,7 +244,11 @@ class LedgerTabs(QTabWidget):
         self.ledgers = LedgerPage()
         self.findings = FindingList(store, theme)
         self.addTab(self.ledgers, "Ledgers")
+        self.working = WorkingPage(store, theme)
         self.addTab(self.findings, "Findings")
+        self.addTab(self.working, "Working")
+        self.ledgers.explained.connect(self.explain)
+        self.working.field_requested.connect(self.field_requested)
         self.set_theme(theme)
         store.report_changed.connect(self._show)
         self.currentChanged.connect(self._show)
@@ -225,6 +267,14 @@ class LedgerTabs(QTabWidget):
         )
         self.ledgers.set_theme(theme)
         self.findings.set_theme(theme)
+        self.working.set_theme(theme)
+
+    def explain(self, key: str) -> None:
+        """Show the working of a result, as a click on its tab would show the tab."""
+        self.working.open(key)
+        self.setCurrentWidget(self.working)
+        self.tabBarClicked.emit(self.indexOf(self.working))
+        self.working.inputs.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
@@ -241,9 +291,9 @@ class LedgerTabs(QTabWidget):
         words = f"Findings {len(report.findings)}" if report.findings else "Findings"
         if self.tabText(1) != words:
             self.setTabText(1, words)
-        page = self.findings if self.currentWidget() is self.findings else self.ledgers
-        if page.isVisible() and page.height() > _ROW:
-            page.set_report(report)
+        page = self.currentWidget()
+        if page is not self.working and page.isVisible() and page.height() > _ROW:
+            (self.findings if page is self.findings else self.ledgers).set_report(report)
 
 
 def _say(label: QLabel, text: str) -> None:

@@ -96,12 +96,12 @@ class Panel(QDockWidget):
         self._scroll = QScrollArea()
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidgetResizable(True)
+        self._scroll.setMinimumHeight(1)  # a panel with nothing to show needs no more than its title
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(self._scroll)
         store.scenario_changed.connect(self.sync)
         self.sync()
-        self.set_theme(theme)
 
     @property
     def rows(self) -> list[Row]:
@@ -118,10 +118,22 @@ class Panel(QDockWidget):
                     return row
         raise KeyError(path)
 
+    def reveal(self, path: str) -> None:
+        """Scroll to the control of a field and give it the keyboard."""
+        row = self.row(path)
+        self._scroll.ensureWidgetVisible(row)
+        control = row.label.buddy() or row
+        control.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def wanted_height(self) -> int:
         """Pixels that show everything without scrolling."""
         body = self._scroll.widget()
         return TITLE_HEIGHT + (body.sizeHint().height() if body is not None else 0)
+
+    def daily_height(self) -> int:
+        """Pixels that show the daily fields without scrolling, whether the advanced ones are unfolded or not."""
+        unfolded = self._advanced is not None and self._advanced.isVisibleTo(self)
+        return self.wanted_height() - (self._advanced.sizeHint().height() if self._advanced and unfolded else 0)
 
     def sync(self) -> None:
         """Show the store's scenario."""
@@ -150,6 +162,7 @@ class Panel(QDockWidget):
         more = bool(fields_of(self.name, self._kind, advanced=True))
         self.title.fold.setVisible(more)
         self._fold(self.title.fold.isChecked() and more)
+        self.set_theme(self._theme)
 
     def _fold(self, opened: bool) -> None:
         self.title.set_theme(self._theme)

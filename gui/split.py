@@ -6,7 +6,9 @@ from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 #: Pixels the charts need before the ledgers get more than their tabs, and what the ledgers get at least and at most.
-_CHARTS, _LEAST, _LEDGERS = 620, 160, 240
+_CHARTS, _LEAST, _LEDGERS = 530, 240, 340
+#: The part of the height that ledgers get which are asked for: enough for the totals below their rows.
+_OPENED = 0.58
 
 
 class ChartsOverLedgers(QSplitter):
@@ -26,7 +28,8 @@ class ChartsOverLedgers(QSplitter):
         self._tabs = ledgers.tabBar().sizeHint().height()
         ledgers.setMinimumHeight(self._tabs)
         ledgers.tabBarClicked.connect(self._open)
-        ledgers.tabBarDoubleClicked.connect(lambda _: self._give(self._tabs))
+        # The tab bar says "clicked" once more after a double click, so folding waits for that.
+        ledgers.tabBarDoubleClicked.connect(self._fold, Qt.ConnectionType.QueuedConnection)
         self.addWidget(charts)
         self.addWidget(ledgers)
         self.setStretchFactor(0, 1)
@@ -37,7 +40,10 @@ class ChartsOverLedgers(QSplitter):
 
     def _open(self) -> None:
         if self.sizes()[1] < self._tabs + 60:
-            self._give(_LEDGERS)
+            self._give(round(_OPENED * self.height()))
+
+    def _fold(self) -> None:
+        self._give(self._tabs)
 
     def _give(self, ledgers: int) -> None:
         self.setSizes([self.height() - ledgers, ledgers])

@@ -13,6 +13,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from ..core import evaluate
+from ..core.explore.strips import refusal
 from ..core.figures.serving import concurrency_sweep
 from ..core.figures.training import gpus_sweep
 from ..core.legality import violations
@@ -41,7 +42,8 @@ class Store(QObject):
     """Holds the scenario; views listen and are functions of `report`.
 
     `scenario_changed` comes at once, `report_changed` at most once a frame, `curve_changed` when the machine is idle.
-    `failed` carries one line when an evaluation raised: the last good report then stays.
+    `failed` carries one line when an evaluation raised, and the last good report then stays, or when a suggestion
+    could not be taken.
     """
 
     scenario_changed = Signal()
@@ -81,6 +83,14 @@ class Store(QObject):
         return self._document.origin
 
     @property
+    def title(self) -> str:
+        """The name of the plan; one that is no longer what was opened under that name says so until it is saved."""
+        scenario, origin = self.scenario, self.origin
+        saved = self.path is not None and self.undo_stack.isClean()
+        same = saved or scenario == origin or scenario.name != origin.name
+        return scenario.name if same else f"{scenario.name} (changed)"
+
+    @property
     def path(self) -> Path | None:
         """The file the scenario is saved in; None for a preset that was not saved yet."""
         return self._document.path
@@ -109,10 +119,13 @@ class Store(QObject):
         self.undo_stack.setClean()
 
     def apply_edit(self, edit: Edit) -> None:
-        """Take the suggestion of a finding as one undo step."""
+        """Take the suggestion of a finding as one undo step; one that breaks a rule of the layout fails instead."""
         scenario = self.scenario
         for path, value in edit.changes:
             scenario = scenario.with_(path, value)
+        if reason := refusal(self.scenario, scenario, edit.changes[0][0]):
+            self.failed.emit(f"{edit.label} is not possible in this plan: {reason}")
+            return
         self.change(scenario, "", None, edit.label)
 
     def saved(self, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.catalogue import catalogue
 from ..core.fields import FIELDS, Field
 from ..core.scenario import Scenario
 from ..core.units import UNITS, format_quantity
@@ -25,6 +26,8 @@ def shown(field: Field, value: Any) -> str:
         return _ON_OFF[bool(value)]
     if field.unit in UNITS:
         return f"{format_quantity(value, field.unit)}{field.suffix}"
+    if field.catalogue and isinstance(value, str):
+        value = getattr(catalogue(), field.catalogue).get(value, value)
     return getattr(value, "name", None) or str(value)
 
 
@@ -32,7 +35,7 @@ def name_of_change(path: str, before: Scenario, after: Scenario) -> str:
     """The name of an undo step: "Tensor (TP) 8 → 4"."""
     field = FIELDS.get(path)
     if field is None:
-        return {"kind": after.kind.capitalize()}.get(path, "Change")
+        return {"kind": after.kind.capitalize(), "name": f"Rename to {after.name}"}.get(path, "Change")
     return f"{field.label} {shown(field, before.get(path))} → {shown(field, after.get(path))}"
 
 

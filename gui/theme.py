@@ -173,6 +173,11 @@ def style_sheet(theme: Theme) -> str:
     QComboBox QAbstractItemView::item, #choices::item {{ min-height: 24px; padding: 0 6px; }}
 
     QDockWidget, #panel, #panel QScrollArea, #rows {{ background: {t.panel}; border: 0; }}
+    QMainWindow > QTabBar {{ background: {t.window}; }}
+    QMainWindow > QTabBar::tab {{ background: transparent; color: {t.muted}; border: 0; padding: 4px 11px 3px 11px;
+        border-bottom: 2px solid transparent; }}
+    QMainWindow > QTabBar::tab:selected {{ background: {t.panel}; color: {t.text}; border-bottom-color: {t.accent}; }}
+    QMainWindow > QTabBar::tab:hover, QMainWindow > QTabBar::tab:focus {{ color: {t.accent}; }}
     #title {{ background: {t.panel}; }}
     #title QLabel {{ color: {t.muted}; font-weight: 600; font-size: 11px; }}
     #title QToolButton {{ border: 0; background: transparent; color: {t.muted}; font-size: 11px; border-radius: 3px;
@@ -188,8 +193,10 @@ def style_sheet(theme: Theme) -> str:
     #row QLineEdit:focus {{ border-color: {t.accent}; background: {t.surface}; }}
     #row QLineEdit[wrong="true"] {{ border-color: {t.bad}; background: {t.bad_soft}; color: {t.bad}; }}
 
-    QFrame#notice {{ background: {t.bad_soft}; border: 0; border-bottom: 1px solid {t.bad}; }}
-    QFrame#notice QLabel {{ color: {t.bad}; }}
+    QFrame#notice {{ background: {t.accent_soft}; border: 0; border-bottom: 1px solid {t.accent}; }}
+    QFrame#notice QLabel {{ color: {t.accent}; }}
+    QFrame#notice[bad="true"] {{ background: {t.bad_soft}; border-bottom-color: {t.bad}; }}
+    QFrame#notice[bad="true"] QLabel {{ color: {t.bad}; }}
     QFrame#notice QToolButton {{ border: 0; background: transparent; border-radius: 3px; padding: 2px; }}
     QFrame#notice QToolButton:hover, QFrame#notice QToolButton:focus {{ background: {t.surface}; }}
 

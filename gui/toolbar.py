@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from .icons import icon
@@ -13,7 +13,8 @@ from .store import Store
 from .theme import Theme
 
 KINDS = ("training", "serving")
-_NAME_WIDTH = 190
+#: Pixels of the plan's name in the smallest window, and at most.
+_NAME, _NAME_MOST, _SMALLEST = 190, 330, 1100
 
 
 class Toolbar(QToolBar):
@@ -110,11 +111,15 @@ class Toolbar(QToolBar):
 
     def sync(self) -> None:
         """Show the store's scenario."""
-        name = self.fontMetrics().elidedText(self._store.scenario.name, Qt.TextElideMode.ElideRight, _NAME_WIDTH)
-        self.presets.setText(name)
-        self.presets.setToolTip(f"{self._store.scenario.name}; click for the presets")
+        room = min(_NAME_MOST, _NAME + max(0, self.width() - _SMALLEST) // 2)
+        self.presets.setText(self.fontMetrics().elidedText(self._store.title, Qt.TextElideMode.ElideRight, room))
+        self.presets.setToolTip(f"{self._store.title}; click to rename it or for the presets")
         for action in self.kinds.actions():
             action.setChecked(action.data() == self._store.kind)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.sync()
 
     def set_theme(self, theme: Theme) -> None:
         for item in (*self.findChildren(QAction), *self.findChildren(QToolButton)):

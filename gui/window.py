@@ -13,12 +13,13 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWi
 
 from ..core.catalogue import catalogue
 from ..core.export import SUFFIXES
-from ..core.fields import PANELS
+from ..core.fields import FIELDS, PANELS
 from . import theme as themes
 from .cards import Cards, Verdict
 from .dock_area import DockArea
 from .errors import Notice
-from .files import Dialogs, Files
+from .dialogs import Dialogs
+from .files import Files
 from .panels import Panel
 from .split import ChartsOverLedgers
 from .store import Store
@@ -83,6 +84,7 @@ class Window(QMainWindow):
         opening = bar.button("Open", self.files.ask_and_open, "Ctrl+O")
         bar.add_joined([opening, bar.button("Save", self.files.save, "Ctrl+S"), files])
         self._shortcut("Ctrl+Shift+S", self.files.ask_and_save)
+        self._shortcut("F2", self.files.rename)
         bar.add_undo()
         bar.add_kinds()
         bar.add_space()
@@ -115,10 +117,12 @@ class Window(QMainWindow):
 
     def _connect(self) -> None:
         self.store.scenario_changed.connect(self._sync_title)
+        self.cards.explained.connect(self.explain)
         self.store.undo_stack.cleanChanged.connect(self._show_clean)
-        self.store.failed.connect(partial(self.notice.say, passing=True))
-        self.store.report_changed.connect(self.notice.clear_passing)
-        self.files.failed.connect(self.notice.say)
+        self.store.failed.connect(partial(self.notice.say, about="plan"))
+        self.store.report_changed.connect(partial(self.notice.clear, "plan"))
+        self.files.failed.connect(self._say_of_file)
+        self.files.done.connect(self._file_done)
         for number, name in enumerate(CHARTS, start=1):
             self._shortcut(f"Ctrl+{number}", lambda name=name: self.focus_chart(name))
         self._shortcut("Ctrl+0", self.reset_views)
@@ -138,6 +142,9 @@ class Window(QMainWindow):
 
         self.charts = ChartGrid(self.store, self.theme, self._dialogs.path_to_save)
         self.ledgers = LedgerTabs(self.store, self.theme)
+        self.charts.failed.connect(self._say_of_file)
+        self.charts.done.connect(self._file_done)
+        self.ledgers.field_requested.connect(self.focus_field)
         self._split.fill(self.charts, self.ledgers)
         self.completed.emit()
 
@@ -146,7 +153,20 @@ class Window(QMainWindow):
     def focus_chart(self, name: str) -> None:
         """Give the keyboard to a chart."""
         if self.charts is not None:
-            self.charts.chart(name).plot.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.charts.focus(name)
+
+    def explain(self, key: str) -> None:
+        """Show the working of a result."""
+        self.complete()
+        assert self.ledgers is not None
+        self.ledgers.explain(key)
+
+    def focus_field(self, path: str) -> None:
+        """Give the keyboard to the control of a field, wherever its panel stands."""
+        panel = self.panels[FIELDS[path].panel]
+        panel.show()
+        panel.raise_()
+        panel.reveal(path)
 
     def reset_views(self) -> None:
         """All charts whole again."""
@@ -202,24 +222,36 @@ class Window(QMainWindow):
         if isinstance(state, QByteArray) and self.restoreState(state, LAYOUT_VERSION):
             self.docks.keep()
 
+    def _say_of_file(self, text: str) -> None:
+        self.notice.say(text, about="file")
+
+    def _file_done(self, text: str = "") -> None:
+        """A file was read or written: what was said of another is over; there may be something to know of this one."""
+        self.notice.clear("file")
+        if text:
+            self.notice.say(text, about="file", bad=False)
+
     def _sync_title(self) -> None:
-        self.setWindowTitle(f"{self.store.scenario.name}[*] – Triledger")
         self._show_clean(self.store.undo_stack.isClean())
         self.setWindowFilePath(str(self.store.path or ""))
 
     def _show_clean(self, clean: bool) -> None:
         self.setWindowModified(not clean)
+        self.setWindowTitle(f"{self.store.title}[*] – Triledger")
 
     # ------------------------------------------------------------ menus
 
     def _fill_presets(self) -> None:
         menu = self.toolbar.presets.menu()
         menu.clear()
+        menu.addAction("Rename this plan…\tF2", self.files.rename)
+        menu.addSeparator()
         for preset in catalogue().presets.values():
             menu.addAction(preset.name, lambda name=preset.id: self.files.open_preset(name))
 
     def _fill_files(self, menu: QMenu) -> None:
         menu.addAction("Save as…\tCtrl+Shift+S", self.files.ask_and_save)
+        menu.addAction("Rename…\tF2", self.files.rename)
         menu.addSeparator()
         for place in self.files.recent():
             menu.addAction(place, lambda place=place: self.files.open(Path(place)))

@@ -63,7 +63,7 @@ def scale_of(field: Field, legal: tuple[float, ...] = ()) -> Scale:
         # Sizes of models and memories are round in binary, everything else in decimal.
         if field.unit in ("count", "bytes"):
             return Scale(_eighths(low, high), "log")
-        unit = _DAY if field.unit == "seconds" and low >= _DAY else 1.0
+        unit = _DAY if field.unit == "duration" else 1.0
         return Scale(tuple(unit * value for value in _decades(low / unit, high / unit)), "log")
     if UNITS[field.unit].whole:
         return Scale(tuple(range(int(low), int(high) + 1)))

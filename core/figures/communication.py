@@ -94,11 +94,11 @@ def _words(row: _Row) -> str:
 
 
 def _title(report: Report, rows: list[_Row]) -> str:
-    sent = f"Each GPU sends {format_quantity(sum(row.sent for row in rows), 'decimal bytes')} a step"
+    sent = f"Each GPU sends {format_quantity(sum(row.sent for row in rows), 'decimal bytes')}"
     exposed, step = sum(row.exposed for row in rows), report.get("time.step_s")
     if not exposed:
-        return f"{sent}, all of it behind compute"
-    return f"{sent} and waits {percent(exposed / step)} of it" if step else f"{sent} and waits {seconds(exposed)}"
+        return f"{sent} a step, all of it behind compute"
+    return f"{sent} and waits {percent(exposed / step)} of the step" if step else f"{sent} and waits {seconds(exposed)}"
 
 
 def _empty(report: Report) -> str:

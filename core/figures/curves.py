@@ -17,11 +17,6 @@ def along(value: Any, size: int) -> Curve:
     return () if value is None else tuple(np.broadcast_to(np.asarray(value, dtype=float), (size,)).tolist())
 
 
-def between(x: Curve, y: Curve, at: float) -> float:
-    """The curve's value at a position, on straight lines between logarithms; the nearest end's beyond the ends."""
-    return float(np.exp(np.interp(math.log(at), np.log(x), np.log(y))))
-
-
 def crossing(x: Curve, y: Curve, level: float) -> float | None:
     """Where a curve first falls from above a level to it, on straight lines between logarithms; None if it does not."""
     for (x0, y0), (x1, y1) in pairwise(zip(x, y, strict=True)):

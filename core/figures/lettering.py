@@ -14,6 +14,9 @@ from itertools import pairwise
 from .figure import Bar, Figure, Label, Line, Mark, Rule
 from .placement import Box, beside, free, leader, meet, place
 
+#: Distances of a mark's label, tried in turn: only the plan's own mark may have one at the end of a long leader.
+_NEAR, _FAR = (2, 12, 26), (42, 60)
+
 Pixel = Callable[[float, float], tuple[float, float]]
 Measure = Callable[[str, bool], tuple[float, float]]
 
@@ -42,7 +45,8 @@ def letter(figure: Figure, pixel: Pixel, measure: Measure, bounds: Box, point: f
     gap = 4 * point
     texts = [text for bar in figure.bars if (text := _bar_text(bar, pixel, measure, gap))]
     fixed = _row_names(figure, pixel, measure, gap)
-    fixed += [_label(label, pixel, measure, bounds, gap) for label in figure.labels]
+    upright = [pixel(rule.at, figure.y.low)[0] for rule in figure.rules if rule.across == "x"]
+    fixed += [_label(label, pixel, measure, bounds, gap, upright) for label in figure.labels]
     rims = [(*pixel(mark.x, mark.y), mark.size * point / 2) for mark in figure.marks]
     ground = _Ground(pixel, measure, bounds, point)
     ground.taken = [text.box for text in fixed] + [_rim(*rim) for rim in rims]
@@ -52,9 +56,9 @@ def letter(figure: Figure, pixel: Pixel, measure: Measure, bounds: Box, point: f
         ground.rule_label(rule, line) for rule, line in zip(figure.rules, ground.rules, strict=True) if rule.label
     ]
     texts += fixed
-    texts += ground.mark_labels([m for m in figure.marks if m.bold])
+    texts += ground.mark_labels(figure.marks, bold=True)
     texts += ground.line_labels([line for line in figure.lines if line.label])
-    return texts + ground.mark_labels([m for m in figure.marks if m.label and not m.bold])
+    return texts + ground.mark_labels(figure.marks, bold=False)
 
 
 def _bar_text(bar: Bar, pixel: Pixel, measure: Measure, gap: float) -> Text | None:
@@ -82,10 +86,14 @@ def _row_names(figure: Figure, pixel: Pixel, measure: Measure, gap: float) -> li
     return texts
 
 
-def _label(label: Label, pixel: Pixel, measure: Measure, bounds: Box, gap: float) -> Text:
+def _label(label: Label, pixel: Pixel, measure: Measure, bounds: Box, gap: float, rules: list[float]) -> Text:
+    """A label at its place; one that starts there gives way to an upright rule, to the right if there is room."""
     x, y = pixel(label.x, label.y)
     width, height = measure(label.text, label.bold)
     left = {"left": x + gap, "center": x - width / 2, "right": x - width - gap}[label.align]
+    for rule in sorted(rules) if label.align == "left" else ():
+        if left - gap < rule < left + width + gap / 2:
+            left = rule + gap if rule + gap + width <= bounds[2] else rule - gap - width
     left = max(bounds[0], min(left, bounds[2] - width))
     low = y - height / 2 + label.rise * height
     return Text(label.text, (left, low, left + width, low + height), label.bold, label.series, patch=True)
@@ -134,14 +142,19 @@ class _Ground:
         self.taken.append(box)
         return Text(rule.label, box, series=rule.series)
 
-    def mark_labels(self, marks: list[Mark]) -> list[Text]:
+    def mark_labels(self, marks: tuple[Mark, ...], bold: bool) -> list[Text]:
         """Beside their marks, or off with a leader; bold ones may lie on a rule, others without room are left out."""
+        # In order of importance; a mark without a label here still keeps those of others away.
+        marks = tuple(sorted(marks, key=lambda mark: not (mark.label and mark.bold == bold)))
         anchors = [(*self.pixel(mark.x, mark.y), mark.size * self.point / 2) for mark in marks]
-        sizes = [self.measure(mark.label, mark.bold) for mark in marks]
-        gaps = tuple(gap * self.point for gap in (2, 12, 26, 42, 60))
+        wanted = [bool(mark.label) and mark.bold == bold for mark in marks]
+        sizes = [
+            self.measure(mark.label, bold) if said else (0.0, 0.0) for mark, said in zip(marks, wanted, strict=True)
+        ]
+        gaps = tuple(gap * self.point for gap in (_NEAR + _FAR if bold else _NEAR))
         others = [box for box in self.taken if not any(_rim(*anchor) == box for anchor in anchors)]
         boxes = place(anchors, sizes, self.segments + self.rules, others, self.bounds, gaps)
-        if marks and marks[0].bold and None in boxes:
+        if bold and None in boxes[: sum(wanted)]:
             boxes = place(anchors, sizes, self.segments, others, self.bounds, gaps)
         texts = []
         for mark, (x, y, radius), box in zip(marks, anchors, boxes, strict=True):

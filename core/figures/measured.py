@@ -74,4 +74,6 @@ def _title(rows: list[Comparison]) -> str:
 
 
 def _subtitle(metric: str, others: int) -> str:
-    return f"{metric}; band: ±{percent(_BAND)}" + (f"; {plural(others, 'row')} of other metrics not drawn" if others else "")
+    return f"{metric}; band: ±{percent(_BAND)}" + (
+        f"; {plural(others, 'row')} of other metrics not drawn" if others else ""
+    )

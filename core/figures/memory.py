@@ -29,7 +29,7 @@ def memory(report: Report, baseline: Report | None = None) -> Figure:
     # What the fit rule lets the ledger's items take: the rest is context, communicators and slack.
     limit = float(report["memory.total_bytes"] + report["memory.headroom_bytes"])
     spread = max(0.0, 3 - len(rows)) / 2
-    bars = [_kept(limit, usable, len(rows), spread)] if limit < usable else []
+    bars = [_kept(report, limit, usable, len(rows), spread)] if limit < usable else []
     bars += [bar for i, (name, items) in enumerate(rows) for bar in _stack(i, name, items, limit)]
     longest = max(sum(items.values()) for _, items in rows)
     ghosts = _rows(baseline) if baseline else []
@@ -113,9 +113,9 @@ def _total(row: int, items: Items) -> Label:
     return Label(f"{gib(total)} GiB", total, row, bold=True)
 
 
-def _kept(limit: float, usable: float, rows: int, spread: float) -> Bar:
+def _kept(report: Report, limit: float, usable: float, rows: int, spread: float) -> Bar:
     """The strip before the capacity that the items cannot have."""
-    hover = f"not for the items of this ledger: {format_quantity(usable - limit, 'bytes')}"
+    hover = f"{_besides(report)}: {format_quantity(usable - limit, 'bytes')}"
     return Bar("kept", "baseline", (rows - 1) / 2, limit, usable - limit, rows + 0.2 + 2 * spread, "pale", hover=hover)
 
 
@@ -128,7 +128,7 @@ def _title(report: Report, rows: int) -> str:
     total, usable = report["memory.total_bytes"], report["memory.usable_bytes"]
     where = f"stage {report['memory.peak_stage']:.0f}" if rows > 1 else "each GPU"
     if not report["memory.fits"]:
-        return f"Does not fit: {where} needs {gib(-report['memory.headroom_bytes'])} GiB more than there is"
+        return f"Does not fit: {where} needs {gib(usable - report['memory.headroom_bytes'])} of {gib(usable)} GiB"
     if report["memory.verdict"] == "tight":
         return f"Tight: {where} holds {gib(total)} of {gib(usable)} GiB"
     claim = f"{where} holds the most:" if rows > 1 else f"{where} holds"
@@ -139,9 +139,13 @@ def _subtitle(report: Report) -> str:
     """What is left, when the peak is, and what the strip before the capacity means."""
     headroom, instant = report["memory.headroom_bytes"], report.get("memory.peak_instant")
     spare = f"{format_quantity(abs(headroom), 'bytes')} {'to spare' if headroom >= 0 else 'too much'}"
-    when = f"; peak during {instant}" if instant else ""
-    grey = "outside the engine's share" if report.scenario.kind == "serving" else "kept for driver and slack"
-    return f"{spare}{when}; grey: {grey}"
+    moment = f"; peak: {instant}" if instant else ""
+    return f"{spare}{moment}; grey: {_besides(report)}"
+
+
+def _besides(report: Report) -> str:
+    """What the strip before the capacity is for."""
+    return "outside the engine's share" if report.scenario.kind == "serving" else "driver and slack"
 
 
 def _usable_hover(report: Report) -> str:

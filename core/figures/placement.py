@@ -31,12 +31,14 @@ def place(
     anchors: centre and radius (x, y, r) of each label's point. sizes: width and height of each label; width 0 is a
     point without a label. segments: lines to keep clear of. boxes: taken ground. bounds: the ground there is.
     gaps: distances between a point's rim and its label, tried in turn; from the second on nothing may stand between
-    the two; at the first the label is nearer to its own point than to any other. All in pixels; y may grow up or down.
+    the two, and leaders keep clear of each other and of labels; at the first the label is nearer to its own point than to
+    any other. All in pixels; y may grow up or down.
     """
     clear = gaps[0]
     rims = [(x - r, y - r, x + r, y + r) for x, y, r in anchors]
     wide = [(x - r - clear, y - r - clear, x + r + clear, y + r + clear) for x, y, r in anchors]
     taken = list(boxes)
+    leaders: list[Box] = []
     result: list[Box | None] = []
     for own, ((x, y, radius), size) in enumerate(zip(anchors, sizes, strict=True)):
         # a leader starts where marks overlap, so those it starts in do not count
@@ -44,15 +46,18 @@ def place(
         around = [*taken, *wide[:own], *wide[own + 1 :]]
         box = None
         for gap in gaps if size[0] else ():
-            spots = free(beside((x, y), size, radius + gap, far=gap > clear), around, segments, bounds)
+            spots = free(beside((x, y), size, radius + gap, far=gap > clear), around, [*segments, *leaders], bounds)
             if gap > clear:
                 spots = (b for b in spots if not any(crosses(leader(b, (x, y)), other) for other in between))
+                spots = (b for b in spots if not any(meet(leader(b, (x, y)), other) for other in leaders))
             else:
                 spots = (b for b in spots if _nearest(b, anchors) == own)
             box = next(spots, None)
             if box:
                 # words side by side would read as one
                 taken.append((box[0] - 2 * clear, box[1], box[2] + 2 * clear, box[3]))
+                if gap > clear:
+                    leaders.append(leader(box, (x, y)))
                 break
         result.append(box)
     return result

@@ -41,7 +41,7 @@ def roofline(report: Report, baseline: Report | None = None) -> Figure:
         lines.append(_distance(whole))
     return Figure(
         "roofline",
-        _title(report, whole, peak),
+        _title(report, whole),
         f"one {report.scenario.cluster.accelerator.name}; the larger a mark, the more of the step's time",
         Axis("arithmetic intensity, FLOP/byte", low_x, high_x, True, log_ticks(low_x, high_x)),
         Axis("TFLOP/s per GPU", low_y, high_y, True, _rate_ticks(low_y, high_y, peak), unit=_TERA),
@@ -69,14 +69,12 @@ def whole_step(report: Report) -> Point | None:
     return Point("decode", "decode", flops, size, flops / size, roof, flops / time, time, "")
 
 
-def _title(report: Report, whole: Point | None, peak: float) -> str:
+def _title(report: Report, whole: Point | None) -> str:
     bound = str(report.get("time.bottleneck", "balanced"))
     if not whole:
         return f"The roof bends at {report['roofline.knee']:.0f} FLOP/byte"
     claim = "Balanced" if bound == "balanced" else f"{bound.capitalize()} bound"
     name = whole.name if whole.name == "decode" else f"the {whole.name}"
-    if bound == "memory":
-        return f"{claim}: {name} reaches {percent(whole.achieved_flops / peak)} of peak"
     return f"{claim}: {name} reaches {percent(whole.achieved_flops / whole.attainable_flops)} of the roof"
 
 
@@ -126,7 +124,8 @@ def _hover(point: Point) -> str:
         f"{format_quantity(point.achieved_flops, 'FLOP/s')}, {share} of the roof at {digits(point.intensity)} FLOP/byte"
     )
     time = format_quantity(point.seconds, "seconds")
-    return f"{name}: {reached}; {time}{f', {point.bound} bound' if point.bound else ''}"
+    bound = f", {point.bound} bound" if point.bound else ""
+    return f"{name}: {reached}; {time}{bound}{f'; {point.ceiling}' if point.ceiling else ''}"
 
 
 def _key(points: list[Point], before: Point | None) -> tuple[tuple[str, str], ...]:

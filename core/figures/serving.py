@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from ..ledgers.serving_memory import all_sequences, serving_memory
+from ..model.layers import build
 from ..report import Report
 from ..scenario import Scenario
+from ..serving.settings import settings_of
 from ..units import digits, format_quantity
-from .curves import Curve, along, between, runs
+from .curves import Curve, along, runs
 from .figure import Axis, Figure, Line, Mark, Rule
 from .ticks import log_ticks
 from .words import count, milliseconds, plural, seconds
@@ -20,26 +24,38 @@ _MS = 1e-3
 
 
 def concurrency_sweep(scenario: Scenario) -> Scenario:
-    """The plan at other concurrencies: powers of two and its own, in rising order in `serving.concurrency`."""
+    """The plan at other concurrencies, in rising order in `serving.concurrency`.
+
+    Powers of two, its own, and what the cache holds where that is among them.
+    """
     own = int(scenario.serving.concurrency)
     last = max(_LEAST, own * _BEYOND)
-    values = sorted({own, *(2**k for k in range(last.bit_length()) if 2**k <= last)})
-    return scenario.with_("serving.concurrency", np.array(values, dtype=float))
+    memory = serving_memory(scenario, build(scenario.model), settings_of(scenario))
+    full = int(all_sequences(memory.full_sequences, memory.replicas))
+    values = {own, *(2**k for k in range(last.bit_length()) if 2**k <= last), *({full} if 0 < full < last else ())}
+    return scenario.with_("serving.concurrency", np.array(sorted(values), dtype=float))
 
 
 def serving(report: Report, curve: Report, baseline: Report | None = None) -> Figure:
     """Tokens/s of a GPU against seconds a token, both logarithmic. `curve` is the report of `concurrency_sweep`."""
+    if "serving.tpot_s" not in report or "serving.tpot_s" not in curve:
+        empty = "An answer of one token or none has no time per token."
+        return Figure("serving", "No time per token", "", Axis(), Axis(), empty=empty, scenario=report.scenario.name)
     requests, tpot, rate = _curve(curve)
     capacity = float(report.get("serving.max_concurrency", requests[-1]))
     target = float(report.scenario.serving.tpot_target)
     plan = _point(report)
-    before = _point(baseline) if baseline else plan
-    times, rates = [*tpot, plan[0], before[0]], [*rate, plan[1], before[1]]
+    before = _point(baseline) if baseline and "serving.tpot_s" in baseline else None
+    shown = [*zip(tpot, rate, strict=True), plan, *([before] if before else ())]
+    times, rates = [x for x, _ in shown], [y for _, y in shown]
     left, right = min(times) / 1.4, max(*times, min(target, max(times) * 3)) * 1.4
     low, high = min(rates) / 1.5, max(rates) * 1.7
     lines = _lines(requests, tpot, rate, capacity)
-    marks = [*_full(lines, capacity), *_steps(requests, tpot, rate, report), _plan_mark(report)]
-    if baseline:
+    steps = _steps(requests, tpot, rate, curve)
+    own = float(report.scenario.serving.concurrency)
+    marks = [*_full(steps, lines, capacity), *(steps[b] for b in requests if b not in (own, capacity))]
+    marks.append(_plan_mark(report))
+    if before and baseline:
         hover = f"baseline: {_words(baseline)}"
         marks.insert(0, Mark("baseline", "baseline", *before, "hollow", 11, hover=hover))
     rule = Rule("target", "capacity", "x", target, "dashed", f"target {milliseconds(target)}", "time per token wanted")
@@ -64,7 +80,7 @@ def _curve(curve: Report) -> tuple[Curve, Curve, Curve]:
     tpot = along(curve["serving.tpot_s"], len(requests))
     rate = along(curve["serving.output_tokens_per_s"] / curve.scenario.cluster.gpus, len(requests))
     end = len(requests)
-    while end > 1 and math.isclose(tpot[end - 2], tpot[end - 1], rel_tol=1e-3):
+    while end > 1 and all(math.isclose(each[end - 2], each[end - 1], rel_tol=1e-3) for each in (tpot, rate)):
         end -= 1
     return requests[:end], tpot[:end], rate[:end]
 
@@ -76,11 +92,6 @@ def _point(report: Report) -> tuple[float, float]:
 
 def _lines(requests: Curve, tpot: Curve, rate: Curve, capacity: float) -> list[Line]:
     """The curve, solid up to the capacity and dashed beyond it."""
-    if requests[0] < capacity < requests[-1] and capacity not in requests:
-        cut = sum(b < capacity for b in requests)
-        tpot = (*tpot[:cut], between(requests, tpot, capacity), *tpot[cut:])
-        rate = (*rate[:cut], between(requests, rate, capacity), *rate[cut:])
-        requests = (*requests[:cut], capacity, *requests[cut:])
     lines = []
     for x, y, fit in runs(tpot, rate, [b <= capacity for b in requests]):
         hover = "requests that the KV cache holds" if fit else "more requests than the KV cache holds"
@@ -88,22 +99,30 @@ def _lines(requests: Curve, tpot: Curve, rate: Curve, capacity: float) -> list[L
     return lines
 
 
-def _full(lines: list[Line], capacity: float) -> list[Mark]:
+def _full(steps: dict[float, Mark], lines: list[Line], capacity: float) -> list[Mark]:
     """A mark where the solid part of the curve ends and a dashed one goes on."""
-    if [line.style for line in lines] != ["solid", "dashed"]:
+    if [line.style for line in lines] != ["solid", "dashed"] or capacity not in steps:
         return []
-    x, y, label = lines[0].x[-1], lines[0].y[-1], f"{count(capacity)} fill the KV cache"
-    return [Mark("capacity", "capacity", x, y, "hollow", 8, label, hover=f"{label}: {_pair(x, y)}")]
+    label = f"{count(capacity)} fill the KV cache"
+    full = steps[capacity]
+    hover = f"{label}: {full.hover}"
+    return [replace(full, name="capacity", series="capacity", shape="hollow", size=8, label=label, hover=hover)]
 
 
-def _steps(requests: Curve, tpot: Curve, rate: Curve, report: Report) -> list[Mark]:
-    """Small dots along the curve, each with its number of requests; the plan has its own mark."""
-    own = float(report.scenario.serving.concurrency)
-    return [
-        Mark(count(b), "prediction", t, r, "dot", 6, count(b), hover=f"{plural(b, 'request')}: {_pair(t, r)}")
-        for b, t, r in zip(requests, tpot, rate, strict=True)
-        if b != own
-    ]
+def _steps(requests: Curve, tpot: Curve, rate: Curve, curve: Report) -> dict[float, Mark]:
+    """Small dots along the curve by their number of requests, each with what it would be there."""
+    price = along(
+        curve.get("cost.usd_per_million_output_tokens"), len(np.atleast_1d(curve.scenario.serving.concurrency))
+    )
+    return {
+        b: Mark(count(b), "prediction", t, r, "dot", 6, count(b), hover=f"{plural(b, 'request')}: {_pair(t, r)}{cost}")
+        for b, t, r, cost in zip(requests, tpot, rate, _costs(price, len(requests)), strict=True)
+    }
+
+
+def _costs(price: Curve, size: int) -> list[str]:
+    """Words of what a million output tokens cost at each step."""
+    return [f", {format_quantity(p, 'USD')} a million" for p in price[:size]] if price else [""] * size
 
 
 def _plan_mark(report: Report) -> Mark:
@@ -112,7 +131,8 @@ def _plan_mark(report: Report) -> Mark:
 
 
 def _words(report: Report) -> str:
-    return _pair(*_point(report))
+    price = report.get("cost.usd_per_million_output_tokens")
+    return _pair(*_point(report)) + _costs(() if price is None else (price,), 1)[0]
 
 
 def _pair(tpot: float, rate: float) -> str:

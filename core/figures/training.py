@@ -2,146 +2,194 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..legality import legal
+from ..remedies import nearby_gpus
 from ..report import Report
 from ..scenario import Scenario
-from ..units import digits, write_quantity
-from .curves import Curve, along, crossing, runs
+from ..units import digits, format_quantity, write_quantity
+from .curves import Curve, along, runs
 from .figure import Axis, Band, Figure, Line, Mark, Rule
-from .ticks import log_ticks, power_ticks, tick_text
-from .words import count, plural
+from .ticks import log_ticks, power_ticks
+from .words import count, plural, span
 
-#: Doublings shown on each side of the plan.
-_DOUBLINGS = 4
 #: Days asked for where a long plan has no deadline.
 _USUAL = 90.0
+_HOVERS = {
+    "physical bound": "physical bound: what no software can beat",
+    "whiteboard": "whiteboard: 6 · parameters · tokens over peak and the stated MFU",
+}
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """The curve over the legal numbers of GPUs, entry by entry; empty where the report has no such result."""
+
+    gpus: Curve
+    days: Curve
+    low: Curve
+    high: Curve
+    bound: Curve
+    ruled: Curve
+    cost: Curve
+    fits: tuple[bool, ...]
+
+    def words(self, place: int) -> str:
+        """One number of GPUs with its days, their range and the cost: "256 GPUs: 246 days (228–265), $2.72M"."""
+        said = f"{plural(self.gpus[place], 'GPU')}: {span(self.days[place])}"
+        if self.low and self.high:
+            said += f" ({digits(self.low[place])}–{digits(self.high[place])})"
+        said += f", {format_quantity(self.cost[place], 'USD')}" if self.cost else ""
+        return said if self.fits[place] else f"{said}; does not fit in memory"
 
 
 @dataclass(frozen=True)
 class _Aim:
-    """A deadline in days, and the GPUs with which the curve meets it, if it does."""
+    """A deadline in days, and the place on the curve of the fewest GPUs that meet it, if any do."""
 
     days: float
-    gpus: float | None
+    place: int | None
 
     @property
     def words(self) -> str:
-        return f"{tick_text(round(self.days, 1))} days"
+        return span(round(self.days, 3))
 
 
 def gpus_sweep(scenario: Scenario) -> Scenario:
-    """The plan on other numbers of GPUs: data parallelism halved and doubled, everything else kept.
+    """The plan on the other numbers of GPUs on which it is legal, by data parallelism; everything else is kept.
 
-    Its `cluster.gpus` is a rising array of the legal numbers that holds the plan's own.
+    Its `cluster.gpus` is a rising array that holds the plan's own number.
     """
-    parallelism = scenario.parallelism
-    shard = int(parallelism.tp * parallelism.pp * parallelism.cp)
-    own = max(1, int(scenario.cluster.gpus) // shard)
-    doublings = {own * 2**k for k in range(_DOUBLINGS + 1)}
-    halvings = {own // 2**k for k in range(1, _DOUBLINGS + 1) if own % 2**k == 0}
-    gpus = np.array(sorted(doublings | halvings), dtype=float) * shard
-    keep = np.broadcast_to(legal(scenario.with_("cluster.gpus", gpus)), gpus.shape) | (gpus == own * shard)
-    return scenario.with_("cluster.gpus", gpus[keep])
+    gpus = sorted({*nearby_gpus(scenario), scenario.cluster.gpus})
+    return scenario.with_("cluster.gpus", np.array(gpus, dtype=float))
 
 
 def training_days(report: Report, curve: Report, baseline: Report | None = None) -> Figure:
     """Days against GPUs, both logarithmic. `curve` is the report of `gpus_sweep`."""
-    gpus = tuple(np.atleast_1d(curve.scenario.cluster.gpus).tolist())
-    keys = ("training.days", "training.days_low", "training.days_high", "training.bound_days", "whiteboard.days")
-    columns = [along(curve.get(key), len(gpus)) for key in keys]
-    days, low, high, bound, ruled = columns
-    fits = [bool(fit) for fit in along(curve.get("memory.fits", True), len(gpus))]
-    aim = _aim(report, gpus, days, fits)
-    marks = _marks(report, aim, baseline)
+    line = _curve(curve)
+    gpus, aim = line.gpus, _aim(report, line)
+    marks = _marks(report, line, aim, baseline)
+    columns = (line.days, line.low, line.high, line.bound, line.ruled)
     everything = [y for column in columns for y in column] + [mark.y for mark in marks] + ([aim.days] if aim else [])
     bottom, top = min(everything) / 1.3, max(everything) * 1.3
     # room on the right for the names of the lines
     left, right = gpus[0] / 1.1, gpus[-1] * 1.2 * (gpus[-1] / gpus[0]) ** 0.25
+    area = Band("band", "prediction", gpus, line.low, line.high, "range of the prediction")
     return Figure(
         "training",
-        _title(report, aim),
-        _subtitle(report, fits),
+        _title(report, line, aim),
+        _subtitle(report, line),
         Axis("GPUs", left, right, True, power_ticks(left, gpus[-1] * 1.1)),
         Axis("days", bottom, top, True, log_ticks(bottom, top)),
-        lines=tuple(_lines(gpus, days, bound, ruled, fits)),
-        bands=(Band("band", "prediction", gpus, low, high, "range of the prediction"),) if low and high else (),
+        lines=tuple(_lines(line)) if len(gpus) > 1 else (),
+        bands=(area,) if line.low and line.high else (),
         marks=tuple(marks),
-        rules=(Rule("deadline", "capacity", "y", aim.days, "dashed", aim.words),) if aim else (),
-        columns=("GPUs", "days", "low [days]", "high [days]", "physical bound [days]", "whiteboard [days]"),
-        rows=tuple(zip(gpus, *(column or (None,) * len(gpus) for column in columns), strict=True)),
+        rules=(Rule("deadline", "capacity", "y", aim.days, "dashed", aim.words, f"time there is: {aim.words}"),)
+        if aim
+        else (),
+        columns=(
+            "GPUs",
+            "days",
+            "low [days]",
+            "high [days]",
+            "physical bound [days]",
+            "whiteboard [days]",
+            "cost [USD]",
+        ),
+        rows=tuple(zip(gpus, *(column or (None,) * len(gpus) for column in (*columns, line.cost)), strict=True)),
         scenario=report.scenario.name,
     )
 
 
-def _aim(report: Report, gpus: Curve, days: Curve, fits: list[bool]) -> _Aim | None:
+def _curve(curve: Report) -> _Curve:
+    gpus = tuple(np.atleast_1d(curve.scenario.cluster.gpus).tolist())
+    days = ("training.days", "training.days_low", "training.days_high", "training.bound_days", "whiteboard.days")
+    planned, low, high, bound, ruled, cost = (along(curve.get(key), len(gpus)) for key in (*days, "cost.usd"))
+    fits = along(curve.get("memory.fits", True), len(gpus))
+    return _Curve(gpus, planned, low, high, bound, ruled, cost, tuple(bool(fit) for fit in fits))
+
+
+def _aim(report: Report, line: _Curve) -> _Aim | None:
     """The plan's deadline; without one, the usual one where the plan takes longer and the curve answers it."""
     deadline = report.scenario.training.deadline
-    possible = [(n, d) for n, d, fit in zip(gpus, days, fits, strict=True) if fit]
     wanted = _USUAL if deadline is None else deadline / 86400
-    enough = crossing(tuple(n for n, _ in possible), tuple(d for _, d in possible), wanted)
-    if deadline is None and (not enough or report["training.days"] <= wanted):
+    enough = (n for n, (days, fit) in enumerate(zip(line.days, line.fits, strict=True)) if fit and days <= wanted)
+    place = next(enough, None)
+    if deadline is None and (place is None or report["training.days"] <= wanted):
         return None
-    return _Aim(wanted, enough)
+    return _Aim(wanted, place)
 
 
-def _lines(gpus: Curve, days: Curve, bound: Curve, ruled: Curve, fits: list[bool]) -> list[Line]:
+def _lines(line: _Curve) -> list[Line]:
     lines = []
-    if bound:
-        hover = "physical bound: what no software can beat"
-        lines.append(Line("physical bound", "bound", gpus, bound, "dashed", 1.4, "physical bound", hover))
-    if ruled:
-        hover = "whiteboard: 6 · parameters · tokens over peak and the stated MFU"
-        lines.append(Line("whiteboard", "whiteboard", gpus, ruled, "dotted", 1.6, "whiteboard", hover))
-    for x, y, fit in runs(gpus, days, fits):
+    for name, curve in (("physical bound", line.bound), ("whiteboard", line.ruled)):
+        if curve:
+            style, width = ("dashed", 1.4) if name == "physical bound" else ("dotted", 1.6)
+            series = "bound" if name == "physical bound" else name
+            lines.append(Line(name, series, line.gpus, curve, style, width, name, _HOVERS[name]))
+    for x, y, fit in runs(line.gpus, line.days, line.fits):
         style, name = ("solid", "prediction") if fit else ("dashed", "prediction, does not fit in memory")
         lines.append(Line(name, "prediction", x, y, style, 2.2, hover=name))
     return lines
 
 
-def _marks(report: Report, aim: _Aim | None, baseline: Report | None) -> list[Mark]:
-    marks = []
-    if aim and aim.gpus:
-        needed = f"about {plural(_whole(report, aim.gpus), 'GPU')}"
-        hover = f"{needed} would take {aim.words}"
-        marks.append(Mark("deadline", "prediction", aim.gpus, aim.days, "hollow", 8, needed, hover=hover))
+def _marks(report: Report, line: _Curve, aim: _Aim | None, baseline: Report | None) -> list[Mark]:
+    """Small dots that say what each number of GPUs takes and costs, the one that meets the deadline, and the plan."""
+    own = float(report.scenario.cluster.gpus)
+    marks = [
+        Mark(count(n), "prediction", n, line.days[place], "dot", 5, hover=line.words(place))
+        for place, n in enumerate(line.gpus)
+        if n != own and (aim is None or place != aim.place)
+    ]
+    if len(line.gpus) == 1:
+        marks += _single(line)
+    if aim and aim.place is not None and line.gpus[aim.place] != own:
+        n, days, words = line.gpus[aim.place], line.days[aim.place], line.words(aim.place)
+        marks.append(
+            Mark("deadline", "prediction", n, days, "hollow", 8, f"{plural(n, 'GPU')}: {span(days)}", hover=words)
+        )
     if baseline and baseline.get("training.days"):
         gpus, days = float(baseline.scenario.cluster.gpus), float(baseline["training.days"])
-        hover = f"baseline: {digits(days)} days on {plural(gpus, 'GPU')}"
+        hover = f"baseline: {span(days)} on {plural(gpus, 'GPU')}"
         marks.append(Mark("baseline", "baseline", gpus, days, "hollow", 11, hover=hover))
-    gpus, days = float(report.scenario.cluster.gpus), float(report["training.days"])
-    words = f"{digits(days)} days{_band(report)} on {count(gpus)}"
-    marks.append(Mark("plan", "plan", gpus, days, "ring", 13, words, True, words))
+    words = f"{span(report['training.days'])}{_band(report)} on {count(own)}"
+    cost = report.get("cost.usd")
+    hover = f"{words}, {format_quantity(cost, 'USD')}" if cost is not None else words
+    marks.append(Mark("plan", "plan", own, float(report["training.days"]), "ring", 13, words, True, hover))
     return marks
+
+
+def _single(line: _Curve) -> list[Mark]:
+    """The physical bound and the whiteboard as points, where one number of GPUs makes no line."""
+    found = (("physical bound", "bound", line.bound), ("whiteboard", "whiteboard", line.ruled))
+    return [
+        Mark(name, series, line.gpus[0], curve[0], "dot", 7, f"{name}: {span(curve[0])}", hover=_HOVERS[name])
+        for name, series, curve in found
+        if curve
+    ]
 
 
 def _band(report: Report) -> str:
     low, high = report.get("training.days_low"), report.get("training.days_high")
-    return f" ({digits(low)}–{digits(high)})" if low and high else ""
+    return f" ({digits(low)}–{digits(high)})" if low and high and report["training.days"] >= 1 else ""
 
 
-def _whole(report: Report, gpus: float) -> int:
-    """The least number of GPUs from `gpus` on that makes whole replicas."""
-    parallelism = report.scenario.parallelism
-    shard = int(parallelism.tp * parallelism.pp * parallelism.cp)
-    return math.ceil(gpus / shard - 1e-6) * shard
-
-
-def _subtitle(report: Report, fits: list[bool]) -> str:
+def _subtitle(report: Report, line: _Curve) -> str:
     words = f"{write_quantity(report.scenario.training.tokens, 'tokens')} tokens, by data parallelism"
-    return words if all(fits) else f"{words}; dashed: does not fit in memory"
+    return words if all(line.fits) else f"{words}; dashed: does not fit in memory"
 
 
-def _title(report: Report, aim: _Aim | None) -> str:
-    days = report["training.days"]
-    now = f"{digits(days)} days on {plural(float(report.scenario.cluster.gpus), 'GPU')}"
+def _title(report: Report, line: _Curve, aim: _Aim | None) -> str:
+    """The plan's days, and the GPUs that the deadline takes where they are others."""
+    days, own = report["training.days"], float(report.scenario.cluster.gpus)
+    now = f"{span(days)} on {plural(own, 'GPU')}"
     if not aim:
         return now
-    if not aim.gpus:
-        return f"{now}; {aim.words} out of reach" if days > aim.days else now
-    needed = f"about {count(_whole(report, aim.gpus))}"
-    return f"{now}; {aim.words} would take {needed}" if days > aim.days else f"{now}; {needed} would do for {aim.words}"
+    if aim.place is None:
+        return f"{now}; even {count(line.gpus[-1])} miss {aim.words}" if days > aim.days else now
+    needed = line.gpus[aim.place]
+    if needed == own:
+        return now
+    return f"{now}; {count(needed)} would take {span(line.days[aim.place])}"

@@ -6,6 +6,13 @@ from ..units import digits, format_quantity
 from .ticks import tick_text
 
 GIB = 2.0**30
+#: Units of long times: how many of them make a day.
+SPANS = {"day": 1, "hour": 24, "minute": 1440}
+_INSTANTS = {
+    "loss": "at the loss",
+    "backward": "in the backward pass",
+    "optimizer step": "in the optimizer step",
+}
 
 
 def gib(size: float) -> str:
@@ -25,6 +32,18 @@ def count(value: float) -> str:
 def plural(value: float, noun: str) -> str:
     """A count with its noun: 1 GPU, 64 GPUs."""
     return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+
+
+def span(days: float) -> str:
+    """Days in words, hours or minutes where there is not one of them: 318 days, 1 day, 1.76 hours."""
+    value, noun = next(((days * per, noun) for noun, per in SPANS.items() if days * per >= 1), (days * 1440, "minute"))
+    text = count(value) if value == round(value) else digits(value)
+    return f"{text} {noun}{'' if text == '1' else 's'}"
+
+
+def when(instant: str) -> str:
+    """When memory peaks, in words: at the loss, in the backward pass."""
+    return _INSTANTS.get(str(instant), f"at {instant}")
 
 
 def seconds(value: float, significant: int = 2) -> str:

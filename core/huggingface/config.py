@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import ScenarioError
-from .names import FROM_THE_TOP, TEXT_PARTS, limit
+from .names import FROM_THE_TOP, NULL_IS_NONE, TEXT_PARTS, limit
 
 #: No number of a file of a model that was ever built comes near this.
 LARGEST = 10**9
@@ -42,14 +41,18 @@ class Config:
         """The value under the first of some names that is there, else the family's default, else None.
 
         A dotted name stands for a field of an object in the file. Where two names disagree, the family's own wins.
+        A null keeps the default away from fields in which it means none.
         """
         found = [(name, value) for name in names if (value := self._stated(name)) is not None]
+        if not found and any(name in NULL_IS_NONE and name in self.fields for name in names):
+            return None
         if not found:
             return next((self.defaults[name] for name in names if name in self.defaults), None)
         name, value = next((pair for pair in found if pair[0] in self.own_names), found[0])
         for other, another in found:
             if another != value:
-                self.disagreements.append(f"{self.path}{other} is {another}, but {name} is {value}, which counts")
+                said = f"{self.path}{other} is {_shown(another)}, but {name} is {_shown(value)}, which counts"
+                self.disagreements.append(said)
         return value
 
     def says(self, *names: str) -> bool:
@@ -108,7 +111,7 @@ class Config:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.refusal(name, f"is {_shown(value)}, not a whole number")
         most = limit(name)
-        if not math.isfinite(value) or value != int(value) or not least <= value <= most:
+        if not least <= value <= most or value != int(value):
             raise self.refusal(name, f"is {_shown(value)}; a whole number from {least} to {most} would do")
         return int(value)
 
@@ -151,8 +154,7 @@ class Config:
         if condition.startswith("not "):
             return not self.holds(condition.removeprefix("not "))
         name, equals, wanted = condition.partition("=")
-        value = self.value(name)
-        return str(value) == wanted if equals else bool(value)
+        return str(self.value(name)) == wanted if equals else bool(self.flag(name))
 
     def unread(self) -> Iterator[tuple[str, Any]]:
         """Paths and values of the fields that nobody asked for, those of objects that were looked into too."""

@@ -22,6 +22,8 @@ def parse_document(text: str, file: str) -> dict[str, Any]:
         document = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, file))
     except json.JSONDecodeError as error:
         raise ScenarioError(file, error.lineno, "", f"not JSON: {error.msg}, column {error.colno}") from None
+    except ScenarioError:
+        raise
     except RecursionError:
         raise ScenarioError(file, 0, "", "is nested too deep; a config.json has 3 or 4 levels") from None
     except ValueError:

@@ -50,12 +50,12 @@ def _first_dense(config: Config, layers: int) -> list[str] | None:
 
 
 def _sparse_step(config: Config, layers: int) -> list[str] | None:
-    step = config.optional_size("decoder_sparse_step", "interleave_moe_layer_step", least=0)
+    step = config.optional_size("decoder_sparse_step", "interleave_moe_layer_step")
     dense = layer_places(config, "mlp_only_layers", layers) or set()
     if step is None and not dense:
         return None
-    every = 1 if step is None else step
-    return _parts(layers, lambda place: place not in dense and every > 0 and (place + 1) % every == 0)
+    every = step or 1
+    return _parts(layers, lambda place: place not in dense and (place + 1) % every == 0)
 
 
 def _expert_period(config: Config, layers: int) -> list[str] | None:

@@ -34,6 +34,9 @@ class Family:
     ffn_multiple: int = 0
     ffn_stored: int = 1
     dense_size: str = ""
+    expert_size: str = ""
+    one_expert: str = "experts"
+    needs: tuple[str, ...] = ()
     biases: Mapping[str, str] = field(default_factory=dict)
     head_bias: Cases = "lm_head_bias"
     qk_norm: Mapping[str, str] = field(default_factory=dict)
@@ -82,8 +85,7 @@ def _row(name: str, rows: dict[str, Any]) -> Family:
     row = dict(rows[name] or {})
     base = _row(like, rows) if (like := row.pop("like", "")) else Family()
     defaults = {**base.defaults, **row.pop("defaults", {})}
-    if "own" in row:
-        row["own"] = tuple(row["own"])
+    row |= {name: tuple(row[name]) for name in ("own", "needs") if name in row}
     return replace(base, name=name, defaults=defaults, **row)
 
 

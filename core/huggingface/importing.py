@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..entries import out_of_range
 from ..errors import ScenarioError
 from ..model.consistency import faults
 from ..model.spec import ModelSpec
@@ -59,7 +60,7 @@ def read_config(text: str, file_name: str) -> Imported:
         refuse_what_only_a_family_tells(config)
     note = f"Assumed: {'; '.join(assumed)}." if assumed else ""
     spec = ModelSpec(**_identity(top, config, file_name), **facts, vision_parameters=vision, note=note)
-    for field, message in faults(spec):
+    for field, message in (*out_of_range(spec), *faults(spec)):
         raise ScenarioError(file_name, 0, field, message)
     findings = [
         *_family_findings(top, config, family, assumed),

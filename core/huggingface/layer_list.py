@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import did_you_mean
@@ -38,6 +38,8 @@ _BLOCKS = {
     "-": ("none", "dense"),
     "E": ("none", "experts"),
 }
+#: Letters of a pattern that comes again.
+_LETTERS = {"L": "window", "G": "attention"}
 #: Periods of the layers, which a list of layers may say over again.
 _PERIODS = (
     *("full_attention_interval", "sliding_window_pattern", "_sliding_window_pattern", "attn_layer_period"),
@@ -51,8 +53,10 @@ _MAMBA2 = ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "ssm_state_size"
 def per_layer(config: Config, name: str, layers: int) -> list[Any] | None:
     """A list with an entry a layer, or None where there is none; entries of prediction modules at its end are cut."""
     entries = config.entries(name)
-    if entries is None:
-        return None
+    return None if entries is None else _one_each(config, name, entries, layers)
+
+
+def _one_each(config: Config, name: str, entries: list[Any], layers: int) -> list[Any]:
     if len(entries) == layers + config.count(*PREDICTION):
         entries = entries[:layers]
     if len(entries) != layers:
@@ -76,31 +80,30 @@ def mixer_words(config: Config, family: Family, layers: int) -> tuple[list[str],
 
 
 def _single_blocks(config: Config, layers: int) -> list[tuple[str, str]] | None:
-    pattern = config.word("hybrid_override_pattern")
-    name = "hybrid_override_pattern" if pattern else "layers_block_type"
-    entries = list(pattern) if pattern else config.entries(name)
-    if not entries or not (pattern or {"mlp", "moe"} & {e for e in entries if isinstance(e, str)}):
+    name = config.first("hybrid_override_pattern", "layers_block_type")
+    pattern = config.value(name)
+    letters = list(pattern) if isinstance(pattern, str) else []
+    entries = _one_each(config, name, letters, layers) if letters else per_layer(config, name, layers)
+    if not entries or not (letters or "mlp" in entries or "moe" in entries):
         return None
-    if len(entries) != layers:
-        raise config.refusal(name, f"has {len(entries)} entries, but there are {layers} layers")
-    for entry in entries:
-        if entry not in _BLOCKS:
-            raise config.refusal(name, f"{entry!r} is no kind of layer that is known; {did_you_mean(entry, _BLOCKS)}")
-    return [_BLOCKS[entry] for entry in entries]
+    return [_BLOCKS[_known(config, name, entry, _BLOCKS)] for entry in entries]
+
+
+def _known(config: Config, name: str, entry: Any, words: Mapping[str, Any]) -> str:
+    """The entry of a list of layers; ScenarioError where it is none of the words that are known."""
+    if isinstance(entry, str) and entry in words:
+        return entry
+    raise config.refusal(
+        name, f"{str(entry)[:60]!r} is no kind of layer that is known; {did_you_mean(str(entry), words)}"
+    )
 
 
 def _named(config: Config, family: Family, layers: int) -> list[str] | None:
     """`layer_types` and the like: a name for every layer."""
     for name in ("layer_types", "layers_block_type", "attention_layers"):
         entries = per_layer(config, name, layers)
-        if entries is None:
-            continue
-        for entry in entries:
-            if not isinstance(entry, str) or entry not in _WORDS:
-                raise config.refusal(
-                    name, f"{entry!r} is no kind of layer that is known; {did_you_mean(str(entry), _WORDS)}"
-                )
-        return [_WORDS[entry] for entry in entries]
+        if entries is not None:
+            return [_WORDS[_known(config, name, entry, _WORDS)] for entry in entries]
     return None
 
 
@@ -150,6 +153,9 @@ def layer_places(config: Config, name: str, layers: int) -> set[int] | None:
 def _by_period(config: Config, family: Family, layers: int) -> list[str] | None:
     """Kinds that come again after some layers."""
     window = config.optional_size("sliding_window", "window_size")
+    letters = config.value("sliding_window_pattern")
+    if isinstance(letters, str) and letters and set(letters) <= set(_LETTERS):
+        return [_LETTERS[letters[place % len(letters)]] for place in range(layers)]
     every = config.optional_size("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     if every is not None and window is not None:
         return _others(layers, every, "window")
@@ -195,16 +201,14 @@ def _mamba2_file(config: Config) -> bool:
 
 
 def runs_of(kinds: Sequence[Any]) -> tuple[int, int]:
-    """(leading, repeat) of the shortest list of layers whose last `repeat` repeat and give all of them."""
+    """(leading, repeat) of the shortest list of layers whose last `repeat` occur twice or more and give all of them."""
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
     order = [numbers[kind] for kind in kinds]
     best = (len(order) - 1, 1)
-    for repeat in range(1, len(order)):
-        if repeat >= sum(best):
-            break
+    for repeat in range(1, len(order) // 2 + 1):
         leading = len(order) - repeat
         while leading > 0 and order[leading - 1] == order[leading - 1 + repeat]:
             leading -= 1
-        if leading + repeat < sum(best):
+        if leading + 2 * repeat <= len(order) and leading + repeat < sum(best):
             best = (leading, repeat)
     return best

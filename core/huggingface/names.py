@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from ..fields import FIELDS
+from ..fields import FACTS, FIELDS
 
 #: Objects in which the language model of a larger one is described.
 TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config.text_config")
 #: What may be said of the whole model rather than of the language model.
 FROM_THE_TOP = ("tie_word_embeddings", "vocab_size", "quantization_config", "torch_dtype", "dtype")
+
+#: Fields in which null says that there is none, where a missing field takes the default.
+NULL_IS_NONE = ("sliding_window", "q_lora_rank")
 
 HIDDEN = ("hidden_size", "n_embd", "d_model", "n_embed", "dim")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -16,7 +19,9 @@ HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_hea
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "attn_config.kv_n_heads", "n_kv_heads")
 HEAD_DIM = ("head_dim", "attention_head_dim", "kv_channels", "d_kv")
 FFN = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner", "d_ff", "inner_size")
-VOCABULARY = ("padded_vocab_size", "vocab_size", "n_vocab")
+VOCABULARY = ("vocab_size", "n_vocab")
+#: The rows there are, where the vocabulary is smaller.
+PADDED_VOCABULARY = "padded_vocab_size"
 POSITIONS = (
     *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx", "max_sequence_length"),
     "model_max_length",
@@ -45,9 +50,13 @@ _BOUNDED = {
     "kv_heads": KV_HEADS,
     "head_dim": HEAD_DIM,
     "ffn_size": (*FFN, *EXPERT_SIZE, *SHARED_SIZE),
-    "vocabulary": VOCABULARY,
+    "experts": EXPERTS,
+    "experts_per_token": PER_TOKEN,
+    "max_context": POSITIONS,
+    "vocabulary": (*VOCABULARY, PADDED_VOCABULARY),
 }
-_LIMITS = {name: int(FIELDS[f"model.{field}"].maximum) for field, names in _BOUNDED.items() for name in names}
+_MOST = {path: field.maximum for path, field in (FIELDS | FACTS).items()}
+_LIMITS = {name: int(_MOST[f"model.{field}"]) for field, names in _BOUNDED.items() for name in names}
 
 
 def limit(name: str) -> int:

@@ -99,16 +99,25 @@ def attention_facts(config: Config, family: Family, assumed: list[str]) -> dict[
     }
 
 
+def _rotates(config: Config) -> bool:
+    """Whether any field speaks of rotary positions, or of scores that fall with distance."""
+    said = any(name.startswith(("rope_", "rotary", "partial_rotary")) for name in config.fields)
+    return said or bool(config.flag("alibi")) or config.word("position_embedding_type") in ("rope", "nope")
+
+
 def outer_facts(config: Config, family: Family, hidden: int, assumed: list[str]) -> dict[str, Any]:
     """Embedding, positions and head."""
     tied = config.flag("tie_word_embeddings", "tie_embedding")
     if tied is None:
         assumed.append("an output head of its own (not tied to the embedding)")
-    vocabulary = config.size(*names.VOCABULARY)
+    vocabulary = config.optional_size(names.PADDED_VOCABULARY) or config.size(*names.VOCABULARY)
+    config.mark_read(*names.VOCABULARY)
     if (multiple := config.optional_size("pad_vocab_size_multiple")) is not None:
         vocabulary = -(-vocabulary // multiple) * multiple
     longest = next((size for name in names.POSITIONS if (size := config.optional_size(name)) is not None), 0)
     learned = config.holds(choose(family.learned_positions, config))
+    if not family.known and not _rotates(config):
+        assumed.append("no learned positions")
     if learned and not longest:
         raise config.refusal(names.POSITIONS[0], "is missing, but positions are learned")
     width = config.optional_size("word_embed_proj_dim")

@@ -63,8 +63,8 @@ def _latent_sizes(config: Config) -> dict[str, Any]:
 
 def ffn_size(config: Config, family: Family, hidden: int) -> int | None:
     """Inner width of a dense feed-forward part, or None where the file does not say it."""
-    if family.dense_size and (stated := config.optional_size(family.dense_size)) is not None:
-        return stated
+    if family.dense_size:
+        return config.optional_size(family.dense_size)
     if config.value("hidden_dim") is not None and config.value("dim") is not None:
         return config.size("hidden_dim")
     if (multiple := config.optional_size("multiple_of")) is not None:
@@ -92,21 +92,34 @@ def _rounded(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def expert_sizes(config: Config, family: Family) -> dict[str, Any]:
+def _expert_size(config: Config, family: Family, assumed: list[str]) -> int:
+    """Inner width of an expert: a field of its own, or in some families that of the feed-forward part."""
+    config.value("ffn_config.hidden_size")
+    stated = config.optional_size(*names.EXPERT_SIZE)
+    if stated is None and not family.known:
+        assumed.append(f"experts as wide as {names.FFN[0]} says")
+    if stated is None and (family.expert_size or not family.known):
+        stated = config.optional_size(family.expert_size or names.FFN[0])
+    if stated is None:
+        raise config.refusal(family.expert_size or names.EXPERT_SIZE[0], "is missing")
+    return stated
+
+
+def expert_sizes(config: Config, family: Family, assumed: list[str]) -> dict[str, Any]:
     """Routed and shared experts, as facts of a ModelSpec; nothing where the model is dense."""
     experts = config.count(*names.EXPERTS, "moe.num_experts")
     per_token = config.optional_size(*names.PER_TOKEN, "moe.num_experts_per_tok", least=0)
-    if experts == 0 or (experts == 1 and not per_token):
+    if experts == 0 and per_token and not config.says(*names.EXPERTS, "moe.num_experts"):
+        raise config.refusal(names.EXPERTS[0], f"is missing, but a token is sent to {per_token} experts")
+    if experts == 0 or (experts == 1 and (not per_token or family.one_expert == "dense")):
         return {}
     if not per_token:
         raise config.refusal(names.PER_TOKEN[0], f"is missing, but there are {experts} experts")
     if per_token > experts:
         raise config.refusal(names.PER_TOKEN[0], f"{per_token} is more than the {experts} experts there are")
-    stated = config.optional_size(*names.EXPERT_SIZE)
-    config.value("ffn_config.hidden_size")
-    size = stated or config.optional_size(*names.FFN, "hidden_dim")
-    if size is None:
-        raise config.refusal(names.EXPERT_SIZE[0], "is missing, and intermediate_size too")
+    for name in family.needs:
+        config.size(name)
+    size = _expert_size(config, family, assumed)
     return {
         "experts": experts,
         "experts_per_token": per_token,
@@ -186,13 +199,15 @@ def _mamba(config: Config, family: Family, hidden: int) -> dict[str, Any]:
 
 
 def _mamba2(config: Config, family: Family, hidden: int) -> dict[str, Any]:
-    heads = config.size(config.first("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", "num_heads"))
-    width = config.value(config.first("mamba_head_dim", "mamba_d_head", "mamba_headdim", "head_dim"))
+    alone = () if config.says("num_attention_heads") else ("num_heads", "head_dim")
+    heads = config.size(config.first("mamba_num_heads", "mamba_n_heads", "n_mamba_heads", *alone[:1]))
+    width_name = config.first("mamba_head_dim", "mamba_d_head", "mamba_headdim", *alone[1:])
+    width = config.value(width_name)
     inner = config.optional_size("mamba_d_ssm")
-    if inner is None and width in (None, "auto"):
+    if inner is None and width == "auto":
         inner = int((config.number("mamba_expand") or config.number("expand") or 2) * hidden)
     elif inner is None:
-        inner = heads * config.whole("mamba_head_dim", width)
+        inner = heads * config.size(width_name)
     config.mark_read("mamba_expand", "expand", "intermediate_size")
     chunk = config.optional_size("chunk_size", "mamba_chunk_size")
     return {

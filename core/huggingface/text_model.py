@@ -21,9 +21,11 @@ def text_facts(config: Config, family: Family, assumed: list[str]) -> dict[str, 
 
     Raises ScenarioError where a size is missing or sizes contradict each other.
     """
+    if not any(config.has(name) for name in (*names.HIDDEN, *names.LAYERS, *names.LAYER_LISTS)):
+        raise config.refusal(names.HIDDEN[0], "is missing, and the number of layers too")
     facts: dict[str, Any] = {"hidden_size": config.size(*names.HIDDEN), "layers": _layers(config)}
     facts |= norm_facts(config, family, assumed)
-    facts |= expert_sizes(config, family)
+    facts |= expert_sizes(config, family, assumed)
     kinds = layer_kinds(config, family, facts["layers"], "experts" in facts)
     mixers = {kind.mixer for kind in kinds}
     facts |= _attention(config, family, facts["hidden_size"], mixers, assumed)
@@ -69,7 +71,7 @@ def _feed_forward(
     own = largest(kinds, lambda kind: kind.ffn_size)
     size = own or ffn_size(config, family, facts["hidden_size"])
     if size is None and "dense" in parts:
-        raise config.refusal(names.FFN[0], "is missing")
+        raise config.refusal(family.dense_size or names.FFN[0], "is missing")
     return {
         "ffn_size": size or facts["expert_size"],
         "gated": gated(config, family, facts["norm"], assumed),

@@ -11,6 +11,8 @@ from .config import Config
 from .family import Family
 
 _DEPTH = ("num_hidden_layers", "depth")
+#: Defaults of the configuration class of SigLIP.
+_SIGLIP = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "patch_size": 16, "image_size": 224}
 _CHANNELS = ("num_channels", "in_channels", "in_chans")
 
 
@@ -33,20 +35,19 @@ def _plain_block(width: int, inner: int) -> int:
     return 4 * _linear(width, width) + _linear(width, inner) + _linear(inner, width) + 4 * width
 
 
-def _patch(vision: Config, width: int, usual: int | None = None) -> int:
+def _patch(vision: Config, width: int, usual_frames: int = 1) -> int:
     """The convolution that makes tokens of patches, without bias."""
-    size = vision.size("patch_size") if usual is None else vision.optional_size("patch_size") or usual
-    frames = vision.optional_size("temporal_patch_size") or 1
+    size, frames = vision.size("patch_size"), vision.optional_size("temporal_patch_size") or usual_frames
     return (vision.optional_size(*_CHANNELS) or 3) * frames * size**2 * width
 
 
 def _siglip(vision: Config, text_hidden: int) -> int:
     """SigLIP (arXiv 2303.15343) with the projector of Gemma 3 (arXiv 2503.19786)."""
-    width = vision.optional_size("hidden_size") or 768
-    inner = vision.optional_size("intermediate_size") or 3072
-    size, image = vision.optional_size("patch_size") or 16, vision.optional_size("image_size") or 224
-    blocks = (vision.optional_size(*_DEPTH) or 12) * _plain_block(width, inner)
-    embedding = _patch(vision, width, 16) + width + (image // size) ** 2 * width
+    vision.defaults = _SIGLIP
+    width, inner = vision.size("hidden_size"), vision.size("intermediate_size")
+    positions = (vision.size("image_size") // vision.size("patch_size")) ** 2
+    blocks = vision.size(*_DEPTH) * _plain_block(width, inner)
+    embedding = _patch(vision, width) + width + positions * width
     head = 0 if vision.flag("vision_use_head") is False else _pooling_head(width, inner)
     return embedding + blocks + 2 * width + head + width * text_hidden + width
 
@@ -67,7 +68,7 @@ def _qwen2_5(vision: Config, text_hidden: int) -> int:
     width, inner = vision.size("hidden_size"), vision.size("intermediate_size")
     out = vision.optional_size("out_hidden_size") or text_hidden
     block = 4 * _linear(width, width) + 2 * _linear(width, inner) + _linear(inner, width) + 2 * width
-    return _patch(vision, width) + vision.size(*_DEPTH) * block + _merger(width, vision, out, width)
+    return _patch(vision, width, 2) + vision.size(*_DEPTH) * block + _merger(width, vision, out, width)
 
 
 def _qwen2(vision: Config, text_hidden: int) -> int:
@@ -76,18 +77,27 @@ def _qwen2(vision: Config, text_hidden: int) -> int:
     out = vision.optional_size("hidden_size") or text_hidden
     inner = int((vision.number("mlp_ratio") or 4) * width)
     blocks = vision.size(*_DEPTH) * _plain_block(width, inner)
-    return _patch(vision, width) + blocks + _merger(width, vision, out, 2 * width)
+    return _patch(vision, width, 2) + blocks + _merger(width, vision, out, 2 * width)
 
 
-def _qwen3(vision: Config, text_hidden: int) -> int:
-    """Qwen3-VL: learned positions, and a merger after some of the blocks too (arXiv 2511.21631)."""
+def _qwen3_vl(vision: Config, text_hidden: int) -> int:
+    """Qwen3-VL (arXiv 2511.21631): a merger after some of the blocks too."""
+    listed = vision.entries("deepstack_visual_indexes")
+    if listed is None:
+        raise vision.refusal("deepstack_visual_indexes", "is missing")
+    width = vision.size("hidden_size")
+    merged = width * (vision.optional_size("spatial_merge_size") or 2) ** 2
+    out = vision.optional_size("out_hidden_size") or text_hidden
+    return _qwen3_5(vision, text_hidden) + len(listed) * _merger(width, vision, out, 2 * merged)
+
+
+def _qwen3_5(vision: Config, text_hidden: int) -> int:
+    """Qwen3.5: learned positions, a merger after the last block."""
     width = vision.size("hidden_size")
     out = vision.optional_size("out_hidden_size") or text_hidden
-    merged = width * (vision.optional_size("spatial_merge_size") or 2) ** 2
     blocks = vision.size(*_DEPTH) * _plain_block(width, vision.size("intermediate_size"))
-    inner_mergers = len(vision.entries("deepstack_visual_indexes") or ()) * _merger(width, vision, out, 2 * merged)
-    embedding = _patch(vision, width) + width + vision.size("num_position_embeddings") * width
-    return embedding + blocks + _merger(width, vision, out, 2 * width) + inner_mergers
+    embedding = _patch(vision, width, 2) + width + vision.size("num_position_embeddings") * width
+    return embedding + blocks + _merger(width, vision, out, 2 * width)
 
 
 def _llama4(vision: Config, text_hidden: int) -> int:
@@ -107,6 +117,8 @@ def _mllama(vision: Config, text_hidden: int) -> int:
     width, inner = vision.size("hidden_size"), vision.size("intermediate_size")
     tokens = (vision.size("image_size") // vision.size("patch_size")) ** 2 + 1
     ratios, tiles = len(vision.entries("supported_aspect_ratios") or ()), vision.size("max_num_tiles")
+    if not ratios:
+        raise vision.refusal("supported_aspect_ratios", "is missing")
     positions = tokens * width + (ratios + 1) * tiles * tokens * width + 1
     around_tiles = 2 * ((ratios + 1) * tiles * width + 1)
     block = 4 * width**2 + _linear(width, inner) + _linear(inner, width) + 4 * width
@@ -124,7 +136,7 @@ def _glm4v(vision: Config, text_hidden: int) -> int:
     merge = vision.optional_size("spatial_merge_size") or 2
     downsample = out * width * merge**2 + out
     merger = out**2 + 2 * out + 3 * out * vision.size("intermediate_size")
-    return _patch(vision, width) + width + positions + blocks + 2 * width + downsample + merger
+    return _patch(vision, width, 2) + width + positions + blocks + 2 * width + downsample + merger
 
 
 #: Towers by the kind that a vision_config or a family names.
@@ -132,10 +144,10 @@ TOWERS: dict[str, Callable[[Config, int], int]] = {
     "siglip_vision_model": _siglip,
     "qwen2_vl": _qwen2,
     "qwen2_5_vl": _qwen2_5,
-    "qwen3_vl": _qwen3,
-    "qwen3_vl_moe": _qwen3,
-    "qwen3_5": _qwen3,
-    "qwen3_5_moe": _qwen3,
+    "qwen3_vl": _qwen3_vl,
+    "qwen3_vl_moe": _qwen3_vl,
+    "qwen3_5": _qwen3_5,
+    "qwen3_5_moe": _qwen3_5,
     "llama4_vision_model": _llama4,
     "mllama_vision_model": _mllama,
     "glm4v_moe_vision": _glm4v,

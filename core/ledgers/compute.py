@@ -124,5 +124,9 @@ EXECUTED_PASSES = {
     ("full", "unfused"): (4, 4),
 }
 
+#: Forward passes over (matrices, norms and activation, attention core) in a step that computes some of them again.
+FORWARD_PASSES = {"op-level": (1.5, 2.0, 1.0), "full": (2.0, 2.0, 2.0)}
+ONE_PASS = (1.0, 1.0, 1.0)
+
 #: The whiteboard's factor on N for a trained token.
 RULE_FACTOR = {"none": 6, "selective": 6, "op-level": 7, "full": 8}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.layers import Model
-from ..numeric import Number, ceil, floor, maximum, where
+from ..numeric import Number, ceil, floor, maximum, minimum, where
 from ..scenario import Scenario
 from ..serving.settings import Settings
 from ..terms import formula
@@ -179,10 +179,22 @@ def all_sequences(each: Number, replicas: Number) -> Number:
     return each * replicas
 
 
-@formula("B", "sequences")
-def sequences_each(concurrency: Number, replicas: Number) -> Number:
-    """Requests of one engine."""
-    return concurrency / replicas
+@formula("⌈B/c⌉", "sequences")
+def most_sequences_each(concurrency: Number, replicas: Number) -> Number:
+    """Requests of the fullest engine."""
+    return ceil(concurrency / replicas)
+
+
+@formula("min(c, B)", "engines")
+def busy_engines(concurrency: Number, replicas: Number) -> Number:
+    """Engines that have a request: a request is not shared out."""
+    return minimum(replicas, concurrency)
+
+
+@formula("B/c", "sequences")
+def mean_sequences_each(concurrency: Number, busy: Number) -> Number:
+    """Requests of a busy engine; mean where they do not divide."""
+    return concurrency / busy
 
 
 @dataclass(frozen=True)
@@ -190,6 +202,10 @@ class ServingMemory:
     """Bytes of the fullest device, and what the cache of an engine holds in tokens and sequences."""
 
     replicas: Number
+    #: Engines that have a request, and requests of one of them in the mean.
+    busy: Number
+    asked: Number
+    #: Requests of the fullest engine.
     sequences: Number
     weights: Number
     #: Weights of a tensor parallel rank over all stages.
@@ -221,7 +237,8 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
     each = kv_bytes_per_token(local, attention.head_dim, width, most_layers(model.layers, parallel.pp))
     tokens = paged_tokens(serving.max_context, engine.block)
     engines = replicas(scenario.cluster.gpus, parallel.tp, parallel.pp)
-    sequences = sequences_each(serving.concurrency, engines)
+    busy = busy_engines(serving.concurrency, engines)
+    sequences = most_sequences_each(serving.concurrency, engines)
     kv_cache = cache_bytes(sequences, sequence_bytes(tokens, each))
     most = _most_sequences(scenario, settings)
     activations = _activations(scenario, model, settings, most)
@@ -232,6 +249,8 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
     pool = pool_tokens(kv_budget, each, engine.block)
     return ServingMemory(
         replicas=engines,
+        busy=busy,
+        asked=mean_sequences_each(serving.concurrency, busy),
         sequences=sequences,
         weights=weights,
         pass_weights=passed,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..figures.words import when
 from ..report import Point, Report
 from ..units import format_quantity
 
@@ -162,7 +163,10 @@ def _stages(report: Report) -> int:
 def _memory_title(report: Report) -> str:
     if "memory.peak_stage" not in report:
         return "Memory: one GPU"
-    return f"Memory: stage {report['memory.peak_stage']:.0f} holds the most, {report['memory.peak_instant']}"
+    moment = when(report["memory.peak_instant"])
+    if report.scenario.parallelism.pp == 1:
+        return f"Memory: one GPU, {moment}"
+    return f"Memory: stage {report['memory.peak_stage']:.0f} holds the most, {moment}"
 
 
 def communication_table(report: Report) -> Table:

@@ -216,7 +216,10 @@ def state_widths(scenario: Scenario, framework: dict) -> Widths:
         return Widths(2.0, 2.0, 0.0, min(momentum, 2.0), min(variance, 2.0), 2.0)
     if framework["fp32_shards"]:
         return Widths(4.0, 4.0, 0.0, momentum, variance, float(framework["gather"]))
-    return Widths(2.0, gradient, 4.0, momentum, variance, float(framework["gather"]))
+    # a stack may keep 16-bit gradients beside the 32-bit ones, or a 32-bit copy of its shard of 16-bit ones
+    beside = float(framework.get("gradients_beside", 0.0)) if gradient == 4 else 0.0
+    copied = float(framework.get("gradient_shard", 0.0)) if gradient == 2 else 0.0
+    return Widths(2.0, gradient + beside, 4.0 + copied, momentum, variance, float(framework["gather"]))
 
 
 @dataclass(frozen=True)
@@ -320,7 +323,9 @@ class TrainingMemory:
         buffers = self._buffers()
         copy = nothing_held()
         if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):
-            width = min(framework["step_copy"], self.widths.weights) if self.widths.master == 0 else framework["step_copy"]
+            width = (
+                min(framework["step_copy"], self.widths.weights) if self.widths.master == 0 else framework["step_copy"]
+            )
             copy = step_copy_bytes(width, self.parameters(stage), layout.shards if scenario.parallelism.zero else 1.0)
         grown = static["gradients"]
         if not framework["gradient_buffer"]:

@@ -81,7 +81,7 @@ def sustained_rate(peak: Number, fraction: Number) -> Number:
 
 @formula("β·e", "B/s")
 def sustained_bandwidth(bandwidth: Number, fraction: Number) -> Number:
-    """Bandwidth that streaming kernels reach."""
+    """Bandwidth that is reached of a memory or a link."""
     return bandwidth * fraction
 
 

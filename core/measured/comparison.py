@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..numeric import Number
 from ..scenario import Scenario
 
 
@@ -16,9 +17,11 @@ class NotExpressibleError(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A row as a plan: what to evaluate, and what was measured in the unit of the metric."""
+    """A row as a plan: the scenario, how its metric is predicted from one, and what was measured, in `unit`."""
 
     scenario: Scenario
+    predict: Callable[[Scenario], Number]
+    source: str
     metric: str
     unit: str
     measured: float

@@ -16,8 +16,8 @@ from ..report import Report
 from .comparison import Comparison, NotExpressibleError, Verdict
 from .kv_rows import kv_plan
 from .rows import Row
-from .sources import Settings, extra, settings_of
-from .training_rows import plan_of
+from .sources import Settings, figures_of, settings_of
+from .training_rows import training_plan
 
 GIB = 2.0**30
 #: Bytes of the units in which figures are printed.
@@ -56,7 +56,7 @@ def compare_memory(row: Row) -> Iterator[Comparison | Verdict]:
         yield _part(row, settings)
         return
     figure = _figure(row)
-    report = evaluate(plan_of(settings))
+    report = evaluate(training_plan(settings))
     failed = row["reported_value"] == "OOM" or row["outcome"] == "failed"
     if row["verdict"] == "yes" or failed:
         yield Verdict(row.id, settings.source, not failed, bool(report["memory.fits"]), row.flagged)
@@ -76,7 +76,7 @@ def _part(row: Row, settings: Settings) -> Comparison:
 
 def _figure(row: Row) -> Figure:
     """The figure that a row's metric means."""
-    for entry in extra("memory", "figures"):
+    for entry in figures_of("memory"):
         if re.search(entry["metric"], row["mem_metric"]):
             return Figure(**entry)
     raise NotExpressibleError(f"what {row['mem_metric']!r} counts is not defined")

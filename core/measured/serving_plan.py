@@ -1,38 +1,24 @@
-"""A row of a serving table as a plan: model, device and engine by the table of sources, layout and lengths by columns."""
+"""A row of a serving table as a plan: model, device and engine by the table of sources, the layout by columns."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..catalogue import catalogue
 from ..model.spec import ModelSpec
-from ..scenario import Cluster, Scenario
+from ..scenario import Scenario
 from .comparison import NotExpressibleError
+from .plans import plan_of
 from .rows import Row
 from .sources import Settings
 
 
 def serving_plan(settings: Settings) -> Scenario:
     """The serving plan of a row whose settings are known. Raises NotExpressibleError where model or device is not."""
-    row, values = settings.row, dict(settings.values)
-    known = catalogue()
-    model = _model(row, values)
-    if "cluster.accelerator" not in values:
-        raise NotExpressibleError(f"no accelerator of the catalogue is meant by {row['gpu']!r}")
-    cluster = Cluster(
-        known.accelerators[values.pop("cluster.accelerator")],
-        known.networks[values.pop("cluster.network", "ib-ndr-400")],
-    )
-    scenario = Scenario(model, cluster, name=row.id, kind="serving")
-    for path, value in (_layout(row) | values).items():
-        scenario = scenario.with_(path, value)
-    return scenario
+    return plan_of(settings, "serving", _model, _layout)
 
 
-def _model(row: Row, values: dict[str, Any]) -> ModelSpec:
-    """The catalogue's model, or a GPT model of the sizes in the row's cells."""
-    if "model" in values:
-        return catalogue().models[values.pop("model")]
+def _model(row: Row) -> ModelSpec:
+    """A GPT model of the sizes in the row's cells."""
     if not row["layers"]:
         raise NotExpressibleError(f"no model of the catalogue is meant by {row['model']!r}")
     hidden, heads = row.positive("hidden"), row.positive("heads")

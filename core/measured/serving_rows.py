@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..engine import evaluate
 from ..model.layers import build
+from ..numeric import Number
 from ..scenario import Scenario
 from ..serving.iteration import Pass
 from ..serving.settings import settings_of as constants_of
 from ..serving.static import prompt_seconds, static_batch, step_seconds
-from .comparison import Comparison, NotExpressibleError
+from .comparison import Case, NotExpressibleError
 from .rows import Row
 from .serving_plan import serving_plan
 from .sources import settings_of
@@ -39,19 +40,18 @@ class Request:
         )
 
 
-def compare_serving(row: Row) -> Iterator[Comparison]:
-    """The metric of a row, measured and predicted. Raises NotExpressibleError with the reason where it cannot be."""
+def serving_case(row: Row) -> Case:
+    """A serving run and its metric. Raises NotExpressibleError with the reason where there is none."""
     settings = settings_of("serving", row)
     row = settings.row
     schedule = row["schedule"]
     predict = SCHEDULES.get(schedule, {}).get(row["metric"])
     if predict is None:
         raise NotExpressibleError(f"{row['metric']} is not predicted" + (f" of a {schedule}" if schedule else ""))
-    scenario = serving_plan(settings)
-    predicted = predict(scenario, Request.of(row))
+    scenario, request = serving_plan(settings), Request.of(row)
     name, unit, scale = METRICS[row["metric"]]
     measured = row.positive("value") * scale
-    yield Comparison(row.id, "serving", settings.source, name, unit, measured, predicted, row.flagged)
+    return Case(scenario, lambda plan: predict(plan, request), settings.source, name, unit, measured)
 
 
 def _number(row: Row, column: str) -> float:
@@ -69,27 +69,27 @@ def _passes(scenario: Scenario) -> Pass:
 
 # ---------------------------------------------------------------- one step, one batch
 
-Predict = Callable[[Scenario, Request], float]
+Predict = Callable[[Scenario, Request], Number]
 
 
-def _decode_rate(scenario: Scenario, request: Request) -> float:
+def _decode_rate(scenario: Scenario, request: Request) -> Number:
     """Tokens a second that each sequence of a batch gets."""
-    return 1 / float(step_seconds(_passes(scenario), request.batch, request.prompt, request.output))
+    return 1 / step_seconds(_passes(scenario), request.batch, request.prompt, request.output)
 
 
-def _step(scenario: Scenario, request: Request) -> float:
-    return float(step_seconds(_passes(scenario), request.batch, request.prompt, request.output))
+def _step(scenario: Scenario, request: Request) -> Number:
+    return step_seconds(_passes(scenario), request.batch, request.prompt, request.output)
 
 
-def _prompts(scenario: Scenario, request: Request) -> float:
-    return float(prompt_seconds(_passes(scenario), request.batch, request.prompt))
+def _prompts(scenario: Scenario, request: Request) -> Number:
+    return prompt_seconds(_passes(scenario), request.batch, request.prompt)
 
 
-def _latency(scenario: Scenario, request: Request) -> float:
-    return float(static_batch(_passes(scenario), request.batch, request.prompt, request.output))
+def _latency(scenario: Scenario, request: Request) -> Number:
+    return static_batch(_passes(scenario), request.batch, request.prompt, request.output)
 
 
-def _batch_rate_per_gpu(scenario: Scenario, request: Request) -> float:
+def _batch_rate_per_gpu(scenario: Scenario, request: Request) -> Number:
     return request.batch * request.output / _latency(scenario, request) / request.gpus
 
 
@@ -97,11 +97,13 @@ def _batch_rate_per_gpu(scenario: Scenario, request: Request) -> float:
 
 
 def _steady(key: str, per_gpu: bool = False) -> Predict:
-    def predict(scenario: Scenario, request: Request) -> float:
+    def predict(scenario: Scenario, request: Request) -> Number:
         asked = request.batch if request.batch else _SATURATED
-        plan = scenario.with_("serving.concurrency", asked).with_("serving.max_context", request.prompt + request.output)
+        plan = scenario.with_("serving.concurrency", asked).with_(
+            "serving.max_context", request.prompt + request.output
+        )
         plan = plan.with_("serving.prompt_tokens", request.prompt).with_("serving.output_tokens", request.output)
-        value = float(evaluate(plan)[key])
+        value = evaluate(plan)[key]
         return value / request.gpus if per_gpu else value
 
     return predict

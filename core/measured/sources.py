@@ -1,8 +1,8 @@
 """Which settings each source of measurements used: one table of documented facts, read by columns and patterns.
 
 The table (`presets/measured/sources.yaml`) says for the start of a row's id what the columns cannot say. A rule holds
-where every pattern under `where` is found in its column; it may set fields of the plan, put cells, fill blank ones, capture a cell from the text of another,
-derive one from others, or leave the row out with a reason.
+where every pattern under `where` is found in its column; it may set fields of the plan, put cells, fill blank ones,
+capture a cell from the text of another, derive one from others, or leave the row out with a reason.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 from ..catalogue import table
 from .comparison import NotExpressibleError
 from .rows import Row
-
 
 #: What a source may state outside its rules.
 _OWN = ("set", "skip", "fill", "capture")
@@ -41,7 +40,9 @@ def settings_of(kind: str, row: Row) -> Settings:
             continue
         if "skip" in rule:
             raise NotExpressibleError(rule["skip"])
-        row = row.with_(rule.get("put", {})).filled(rule.get("fill", {})).filled(_captured(rule.get("capture", {}), row))
+        row = (
+            row.with_(rule.get("put", {})).filled(rule.get("fill", {})).filled(_captured(rule.get("capture", {}), row))
+        )
         derived = {column: DERIVED[name](row) for column, name in rule.get("derive", {}).items()}
         row = row.with_(derived)
         values |= rule.get("set", {})
@@ -59,9 +60,9 @@ def title_of(kind: str, source: str) -> str:
     return str(_table()[kind]["sources"].get(source, {}).get("title", ""))
 
 
-def extra(kind: str, name: str) -> Any:
-    """A list that one kind of table has beside its sources."""
-    return _table()[kind][name]
+def figures_of(kind: str) -> list[dict[str, Any]]:
+    """What the reported figures of a kind mean, each with the pattern of its metrics."""
+    return _table()[kind]["figures"]
 
 
 def name_of(kind: str, source: str) -> str:
@@ -99,21 +100,27 @@ def _captured(capture: Mapping[str, tuple[str, str]], row: Row) -> dict[str, str
     return {column: match[1] for column, match in found.items() if match}
 
 
-def _one_per_chunk(row: Row) -> int:
+def _given(row: Row, column: str) -> float:
+    if not row[column]:
+        raise NotExpressibleError(f"{column} is not stated")
+    return row.positive(column)
+
+
+def _one_per_chunk(row: Row) -> float:
     """Sequences of a micro-batch when a replica's batch is cut into as many as the pipeline has chunks."""
-    chunks = row.number("dp") * row.number("pp", 1) * row.number("vpp", 1)
-    return max(1, int(row.number("global_batch") // chunks))
+    chunks = _given(row, "dp") * row.number("pp", 1) * row.number("vpp", 1)
+    return max(1, _given(row, "global_batch") // chunks)
 
 
-def _layer_chunks(row: Row) -> int:
+def _layer_chunks(row: Row) -> float:
     """Virtual stages when every chunk is one layer."""
-    return max(1, int(row.number("layers") // row.number("pp", 1)))
+    return max(1, _given(row, "layers") // _given(row, "pp"))
 
 
-def _depth_of_gpt(row: Row) -> int:
+def _depth_of_gpt(row: Row) -> float:
     """Layers of a GPT model (12 h² parameters each) from its parameters and width."""
-    width = row.number("hidden")
-    return round((row.number("params_b") * 1e9 - row.number("vocab") * width) / (12 * width * width))
+    width = _given(row, "hidden")
+    return round((_given(row, "params_b") * 1e9 - _given(row, "vocab") * width) / (12 * width * width))
 
 
 #: Cells that follow from others, by the name a rule gives.
@@ -121,8 +128,9 @@ DERIVED: dict[str, Callable[[Row], float]] = {
     "one micro-batch for each pipeline chunk": _one_per_chunk,
     "one layer a chunk": _layer_chunks,
     "depth of a GPT model from its parameters": _depth_of_gpt,
-    "one stage a device": lambda row: row.number("num_gpus"),
-    "its concurrency": lambda row: row.number("concurrency"),
-    "nine tenths of the prompt": lambda row: 0.9 * row.number("input_len"),
-    "nine tenths of the output": lambda row: 0.9 * row.number("output_len"),
+    "replicas of its shard group": lambda row: max(1, _given(row, "dp") // _given(row, "shard_group")),
+    "one stage a device": lambda row: _given(row, "num_gpus"),
+    "its concurrency": lambda row: _given(row, "concurrency"),
+    "nine tenths of the prompt": lambda row: 0.9 * _given(row, "input_len"),
+    "nine tenths of the output": lambda row: 0.9 * _given(row, "output_len"),
 }

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..catalogue import catalogue
+from ..engine import evaluate
+from ..errors import ScenarioError
 from ..model.spec import ModelSpec
+from ..numeric import Number
 from ..report import Report
-from ..scenario import Cluster, Scenario
-from .comparison import NotExpressibleError
+from ..scenario import Scenario
+from .comparison import Case, NotExpressibleError
+from .plans import plan_of
 from .rows import Row
 from .sources import Settings, settings_of
 
@@ -21,38 +24,23 @@ _SIZES = {"layers": "layers", "hidden_size": "hidden", "heads": "heads", "vocabu
 _DEGREES = ("tp", "pp", "cp", "vpp")
 
 
-def training_plan(row: Row) -> tuple[Scenario, Settings]:
-    """The plan of a row of training or memory. Raises NotExpressibleError with the reason where there is none."""
-    settings = settings_of("training", row)
-    return plan_of(settings), settings
-
-
-def plan_of(settings: Settings) -> Scenario:
+def training_plan(settings: Settings) -> Scenario:
     """The training plan of a row whose settings are known."""
-    row, values = settings.row, dict(settings.values)
-    if "cluster.accelerator" not in values:
-        raise NotExpressibleError(f"no accelerator of the catalogue is meant by {row['gpu']!r}")
-    known = catalogue()
-    cluster = Cluster(
-        known.accelerators[values.pop("cluster.accelerator")], known.networks[values.pop("cluster.network")]
-    )
-    scenario = Scenario(_model(row), cluster, name=row.id)
-    for path, value in (_layout(row) | _work(row) | values).items():
-        scenario = scenario.with_(path, value)
-    return scenario
+    return plan_of(settings, "training", _model, lambda row: _layout(row) | _work(row))
 
 
 def _needed(row: Row, column: str) -> float:
     if not row[column]:
         raise NotExpressibleError(f"{column} is not stated")
     try:
-        return row.number(column)
-    except ValueError:
+        row.number(column)
+    except ScenarioError:
         raise NotExpressibleError(f"{column} is {row[column]!r}, not one number") from None
+    return row.positive(column)
 
 
 def _model(row: Row) -> ModelSpec:
-    sizes = {name: _needed(row, column) for name, column in _SIZES.items()}
+    sizes: dict[str, Any] = {name: _needed(row, column) for name, column in _SIZES.items()}
     hidden, heads = sizes["hidden_size"], sizes["heads"]
     return ModelSpec(
         id=row.id,
@@ -66,9 +54,9 @@ def _model(row: Row) -> ModelSpec:
 
 def _layout(row: Row) -> dict[str, Any]:
     gpus = _needed(row, "num_gpus")
-    degrees = {name: row.number(name, 1.0) for name in _DEGREES}
+    degrees = {name: row.positive(name) if row[name] else 1.0 for name in _DEGREES}
     ranks = degrees["tp"] * degrees["pp"] * degrees["cp"]
-    data = row.number("dp") if row["dp"] else gpus / ranks
+    data = row.positive("dp") if row["dp"] else gpus / ranks
     if not row["dp"] and not row["tp"]:
         raise NotExpressibleError("the layout (dp, tp, pp) is not stated")
     if data * ranks != gpus:
@@ -76,6 +64,7 @@ def _layout(row: Row) -> dict[str, Any]:
     return {
         "cluster.gpus": gpus,
         **{f"parallelism.{name}": value for name, value in degrees.items()},
+        "parallelism.hsdp_replicas": row.positive("replicas") if row["replicas"] else 1.0,
         "parallelism.schedule": "interleaved" if degrees["vpp"] > 1 else "1f1b",
     }
 
@@ -138,16 +127,22 @@ NOT_STEP_TIMES: Mapping[str, str] = {
 }
 
 
-def check_metric(row: Row) -> None:
-    """Raises NotExpressibleError where the reported metric is no step time and cannot become one."""
+def training_case(row: Row) -> Case:
+    """A training run and the time of its step. Raises NotExpressibleError with the reason where there is none.
+
+    ScenarioError where a cell is not what its column holds.
+    """
     metric = row["reported_metric"]
     if row["reported_value"] == "OOM":
         raise NotExpressibleError("ran out of memory: nothing was timed")
     if metric not in STEP_SECONDS:
         raise NotExpressibleError(NOT_STEP_TIMES.get(metric, f"no step time follows from {metric!r}"))
+    settings = settings_of("training", row)
+    scenario = training_plan(settings)
+    measured = STEP_SECONDS[metric](row.positive("reported_value"), evaluate(scenario))
+    return Case(scenario, step_of, settings.source, "step time", "s", measured)
 
 
-def measured_step(row: Row, report: Report) -> float:
-    """Seconds of the step that the row reports. ScenarioError where its value is not a positive number."""
-    value = row.positive("reported_value")
-    return STEP_SECONDS[row["reported_metric"]](value, report)
+def step_of(scenario: Scenario) -> Number:
+    """Predicted seconds of a step."""
+    return evaluate(scenario)["time.step_s"]

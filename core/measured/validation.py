@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..engine import evaluate
-from .comparison import Comparison, NotExpressibleError, Skipped, Verdict
+from .comparison import Case, Comparison, NotExpressibleError, Skipped, Verdict
 from .kv_rows import compare_kv
 from .memory_rows import compare_memory
 from .rows import Row, Table
-from .serving_rows import compare_serving
+from .serving_rows import serving_case
 from .sources import source_of
-from .training_rows import check_metric, measured_step, training_plan
+from .training_rows import training_case
 
 Result = Comparison | Verdict
 
@@ -39,17 +38,20 @@ def validate(tables: list[Table]) -> Validation:
     return Validation(tuple(comparisons), tuple(verdicts), tuple(skipped))
 
 
-def _training(row: Row) -> Iterator[Result]:
-    check_metric(row)
-    scenario, settings = training_plan(row)
-    report = evaluate(scenario)
-    predicted, measured = float(report["time.step_s"]), measured_step(settings.row, report)
-    yield Comparison(row.id, "training", settings.source, "step time", "s", measured, predicted, row.flagged)
+def _of_case(case_of: Callable[[Row], Case], kind: str) -> Callable[[Row], Iterator[Result]]:
+    def compare(row: Row) -> Iterator[Result]:
+        case = case_of(row)
+        predicted = float(case.predict(case.scenario))
+        yield Comparison(row.id, kind, case.source, case.metric, case.unit, case.measured, predicted, row.flagged)
 
+    return compare
+
+
+#: Kinds whose rows stand for one plan and one number of it.
+CASES: dict[str, Callable[[Row], Case]] = {"training": training_case, "serving": serving_case}
 
 COMPARE: dict[str, Callable[[Row], Iterator[Result]]] = {
-    "training": _training,
+    **{kind: _of_case(case_of, kind) for kind, case_of in CASES.items()},
     "memory": compare_memory,
-    "serving": compare_serving,
     "vllm_kv": compare_kv,
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..numeric import Number
+from ..numeric import Number, ratio
 from ..terms import formula
 from .block import Block
 from .kinds.attention import CrossAttention, GroupedAttention
@@ -25,7 +25,7 @@ NORM_VECTORS = {"rms": 1, "layer": 2, "layer-no-bias": 1, "none": 0}
 @formula("d = h/a", "elements")
 def default_head_dim(hidden: Number, heads: Number) -> Number:
     """Width of one head where the model does not state it."""
-    return hidden / heads
+    return ratio(hidden, heads)
 
 
 def build_block(spec: ModelSpec, run: LayerRun) -> Block:

@@ -37,6 +37,8 @@ def has_heads(spec: ModelSpec) -> bool:
 
 def faults(spec: ModelSpec) -> Iterator[tuple[str, str]]:
     """(field, message) of everything that cannot be in a description whose numbers are single."""
+    if not spec.vocabulary > 0:
+        yield "model.vocabulary", "is missing; it is the rows of the embedding"
     for mixer, part in sorted(kinds_of(spec)):
         for name in (*_NEEDED.get(mixer, ()), *_FEED_FORWARD.get(part, ())):
             if not getattr(spec, name) > 0 and not all(getattr(run, name, None) for run in spec.runs or (None,)):

@@ -71,7 +71,8 @@ class Model:
 
     @cached_property
     def embedding(self) -> Number:
-        return count.embedding_matrix(self.spec.vocabulary + self.spec.extra_rows, self.width)
+        rows, extra = self.spec.vocabulary, self.spec.extra_rows
+        return count.embedding_matrix(count.embedding_rows(rows, extra) if present(extra) else rows, self.width)
 
     @cached_property
     def head(self) -> Number:

@@ -62,6 +62,12 @@ def norm_vectors(hidden: Number, norms: Number, norm_vectors: Number) -> Number:
     return norms * norm_vectors * hidden
 
 
+@formula("V_emb", "rows", _SHAPES)
+def embedding_rows(vocabulary: Number, extra: Number) -> Number:
+    """Rows of an embedding that has more than its output head."""
+    return vocabulary + extra
+
+
 @formula("P_emb", "parameters", _SHAPES)
 def embedding_matrix(vocabulary: Number, hidden: Number) -> Number:
     """Parameters of an embedding or of an output head."""
@@ -96,10 +102,10 @@ def embedding_projections(hidden: Number, embedding_size: Number) -> Number:
 
 @formula("N", "parameters", leaves_out="rotary tables and other buffers, quantisation scales, prediction modules")
 def total_parameters(
-    layers: Number, embedding: Number, head: Number, positions: Number, norms: Number, vision: Number
+    blocks: Number, embedding: Number, head: Number, positions: Number, norms: Number, vision: Number
 ) -> Number:
     """Parameters of the whole model."""
-    return layers + embedding + head + positions + norms + vision
+    return blocks + embedding + head + positions + norms + vision
 
 
 @formula("N_act", "parameters", "embedding and head are counted")

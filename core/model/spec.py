@@ -53,10 +53,10 @@ class ModelSpec:
     name: str
     layers: Number
     hidden_size: Number
-    heads: Number
-    kv_heads: Number
-    ffn_size: Number
-    vocabulary: Number
+    heads: Number = 0
+    kv_heads: Number = 0
+    ffn_size: Number = 0
+    vocabulary: Number = 0
     head_dim: Number = 0
     value_dim: Number = 0
     window: Number = 0

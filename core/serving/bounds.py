@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..numeric import Number, both, maximum, where
+from typing import Any
+
+from ..numeric import Number, largest, maximum, where
 from ..terms import formula
 
 _DECODE = "decoding reads the weights once and the cache once a step: Pope 2022, arXiv 2211.05102"
@@ -20,10 +22,16 @@ def step_tokens(replicas: Number, running: Number) -> Number:
     return replicas * running
 
 
-@formula("W", "B/s", "data-sheet rate, one way")
-def link_peak(inside: Number, nodes: Number, domain: Number, link: Number, pcie: Number, network: Number) -> Number:
-    """Peak of the slowest link of a group: network across nodes, PCIe where the scale-up link does not join all."""
-    return where(nodes > 1, network, where(both(inside <= domain, link > pcie), link, pcie))
+@formula("W", "B/s", "data-sheet rate, one way; a switch that adds on the way halves what each rank sends")
+def link_peak(link: Number, pcie: Number, switch: Number) -> Number:
+    """Most bytes of a ring that the links of one device stand for in a second inside a node."""
+    return where(switch > 1, 2.0, 1.0) * maximum(link, pcie)
+
+
+@formula("T_lower", "s", "max(F/Π, R/β, C/W): full overlap")
+def step_floor(compute: Number, memory: Number, scale_up: Number, scale_out: Number, hops: Number) -> Number:
+    """The physical floor of a decode step that no software can beat."""
+    return largest((compute, memory, scale_up, scale_out, hops))
 
 
 @formula("F/Π", "s", "data-sheet peak")
@@ -58,20 +66,44 @@ def whiteboard_weights(parameters: Number, bits: Number, tensor_parallel: Number
 
 @formula("band", "s", "errors of published decode rows with known settings")
 def band_end(seconds: Number, relative: Number) -> Number:
-    """One end of the prediction's band."""
+    """The slow end of the prediction's band."""
     return seconds * (1 + relative)
 
 
+@formula("band", "s", "errors of published decode rows with known settings")
+def fast_end(seconds: Number, relative: Number, bound: Number) -> Number:
+    """The fast end of the prediction's band, at least the physical bound."""
+    return maximum(bound, seconds * (1 + relative))
+
+
+@formula("t/target", "ratio")
+def over_target(seconds: Number, target: Number) -> Number:
+    """A time over the time that is wanted."""
+    return seconds / target
+
+
+@formula("1 − t_step/TPOT", "share")
+def prefill_share(decode: Number, tpot: Number) -> Number:
+    """Share of a token's time in which the device works on the prompts of other requests."""
+    return 1 - decode / tpot
+
+
+@formula("λ > X", "yes or no")
+def saturated(rate: Number, answered: Number) -> Any:
+    """Whether requests come faster than they are answered, so that the queue grows without end."""
+    return rate > answered
+
+
 @formula("c", "s")
-def compute_part(math: Number, memory: Number, seconds: Number) -> Number:
-    """Time of a kernel that its mathematics binds; 0 where its bytes do."""
-    return where(math >= memory, seconds, 0.0)
+def compute_part(right: Number, seconds: Number) -> Number:
+    """Time of a kernel at or right of the knee; 0 left of it."""
+    return where(right, seconds, 0.0)
 
 
 @formula("m", "s")
-def memory_part(math: Number, memory: Number, seconds: Number) -> Number:
-    """Time of a kernel that its bytes bind; 0 where its mathematics does."""
-    return where(math >= memory, 0.0, seconds)
+def memory_part(right: Number, seconds: Number) -> Number:
+    """Time of a kernel left of the knee; 0 right of it."""
+    return where(right, 0.0, seconds)
 
 
 @formula("l", "s")

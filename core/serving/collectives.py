@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..machine.collectives import bytes_sent, domains_spanned, ranks_inside
-from ..numeric import Number, both, where
+from ..numeric import Number, both, ceil, is_array, minimum, where
 from ..scenario import Scenario
+from ..sums import add_seconds, times_bytes, times_seconds
 from ..terms import formula
 from .settings import Settings
 
@@ -37,40 +38,33 @@ def link_rate(
 @formula("α", "s", "all-reduce kernels of the engine; FasterTransformer and TensorRT-LLM rows")
 def latency(
     inside: Number,
-    nodes: Number,
     domain: Number,
     link: Number,
     pcie: Number,
     alpha_0: Number,
     alpha_1: Number,
     pcie_latency: Number,
-    node_latency: Number,
 ) -> Number:
-    """Latency of an all-reduce: a base, more for each further rank of a node, more again across nodes."""
-    return (
-        where(both(inside <= domain, link > pcie), alpha_0, pcie_latency)
-        + alpha_1 * (inside - 1)
-        + where(nodes > 1, node_latency, 0.0)
-    )
+    """Latency of an all-reduce inside a node: a base, and more for each further rank."""
+    return where(both(inside <= domain, link > pcie), alpha_0, pcie_latency) + alpha_1 * (inside - 1)
 
 
-@formula("t_AR", "s", "α–β model: Thakur 2005; second level over the network cards of all local ranks")
-def allreduce_seconds(
-    sent: Number,
-    buffer: Number,
-    ranks: Number,
-    inside: Number,
-    nodes: Number,
-    rate: Number,
-    network: Number,
-    alpha: Number,
-) -> Number:
-    """Time of an all-reduce of `buffer` bytes; nothing for a group of one."""
-    return where(
-        ranks > 1,
-        alpha + sent / rate + where(nodes > 1, 2 * (nodes - 1) / nodes * buffer / inside / network, 0.0),
-        0.0,
-    )
+@formula("t_AR", "s", "α–β model: Thakur 2005")
+def inside_seconds(sent: Number, ranks: Number, rate: Number, alpha: Number) -> Number:
+    """Time of the part of an all-reduce inside the node; nothing for a group of one."""
+    return where(ranks > 1, alpha + sent / rate, 0.0)
+
+
+@formula("t_AR", "s", "α–β model: Thakur 2005; each local rank reduces its share over its own network card")
+def across_seconds(sent: Number, nodes: Number, network: Number, alpha: Number) -> Number:
+    """Time of the part of an all-reduce between nodes; nothing inside one node."""
+    return where(nodes > 1, alpha + sent / network, 0.0)
+
+
+@formula("S/q", "B")
+def rail_bytes(buffer: Number, inside: Number) -> Number:
+    """Share of a buffer that one local rank reduces across nodes."""
+    return buffer / inside
 
 
 @formula("e·W", "B/s")
@@ -97,10 +91,42 @@ def hop_seconds(moved: Number, rate: Number, latency: Number) -> Number:
     return latency + moved / rate
 
 
-@formula("p − 1", "hops")
-def hops(pipeline: Number) -> Number:
-    """Hops of a pass through the pipeline."""
-    return pipeline - 1
+@formula("h_out", "hops")
+def hops_across(tensor: Number, pipeline: Number, gpus_per_node: Number) -> Number:
+    """Hops of a pass through the pipeline that leave a node."""
+    return minimum(pipeline - 1, ceil(tensor * pipeline / gpus_per_node) - 1)
+
+
+@formula("p − 1 − h_out", "hops")
+def hops_inside(pipeline: Number, across: Number) -> Number:
+    """Hops of a pass through the pipeline that stay in a node."""
+    return pipeline - 1 - across
+
+
+@formula("W_hop", "B/s")
+def slower(first: Number, second: Number) -> Number:
+    """Rate of a path over two links."""
+    return minimum(first, second)
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What one device sends: bytes and seconds inside its node, across nodes, and seconds of both."""
+
+    inside_bytes: Number
+    inside_seconds: Number
+    across_bytes: Number
+    across_seconds: Number
+    seconds: Number
+
+    def times(self, count: Number) -> Transfer:
+        """The same several times."""
+        inside = times_seconds(count, self.inside_seconds)
+        sent = times_bytes(count, self.inside_bytes)
+        if not is_array(self.across_bytes) and not self.across_bytes:
+            return Transfer(sent, inside, 0.0, 0.0, inside)
+        across = times_seconds(count, self.across_seconds)
+        return Transfer(sent, inside, times_bytes(count, self.across_bytes), across, add_seconds(inside, across))
 
 
 @dataclass(frozen=True)
@@ -113,6 +139,7 @@ class TensorGroup:
     rate: Number
     network: Number
     alpha: Number
+    alpha_across: Number
 
     @staticmethod
     def of(scenario: Scenario, settings: Settings) -> TensorGroup:
@@ -121,28 +148,51 @@ class TensorGroup:
         pcie = cluster.accelerator.pcie
         inside = ranks_inside(ranks, cluster.gpus_per_node, 1)
         nodes = domains_spanned(ranks, inside)
-        at = (inside, nodes, link.domain, link.bandwidth, pcie)
+        joined = (link.domain, link.bandwidth, pcie)
         return TensorGroup(
             ranks,
             inside,
             nodes,
-            link_rate(*at, device.e_nv, device.nvls, engine.link, device.e_pcie),
+            link_rate(inside, nodes, *joined, device.e_nv, device.nvls, engine.link, device.e_pcie),
             reached(cluster.network.bandwidth, device.e_nic),
-            latency(*at, engine.alpha_0, engine.alpha_1, device.pcie_latency, device.node_latency),
+            latency(inside, *joined, engine.alpha_0, engine.alpha_1, device.pcie_latency),
+            device.node_latency,
         )
 
-    def sent(self, buffer: Number) -> Number:
-        """Bytes one rank sends in an all-reduce of a buffer."""
-        return bytes_sent(buffer, self.ranks, 2)
+    def reduce(self, buffer: Number) -> Transfer:
+        """An all-reduce of a buffer: a ring inside the node, and one over each rail between nodes."""
+        sent = bytes_sent(buffer, self.inside, 2)
+        inside = inside_seconds(sent, self.ranks, self.rate, self.alpha)
+        if not is_array(self.nodes) and self.nodes == 1:
+            return Transfer(sent, inside, 0.0, 0.0, inside)
+        crossing = bytes_sent(rail_bytes(buffer, self.inside), self.nodes, 2)
+        across = across_seconds(crossing, self.nodes, self.network, self.alpha_across)
+        return Transfer(sent, inside, crossing, across, add_seconds(inside, across))
 
-    def seconds(self, buffer: Number) -> Number:
-        """Time of an all-reduce of a buffer."""
-        return allreduce_seconds(
-            self.sent(buffer), buffer, self.ranks, self.inside, self.nodes, self.rate, self.network, self.alpha
-        )
 
-    @property
-    def link(self) -> str:
-        """scale-up or scale-out; an array of groups is named by whether any leaves the node."""
-        leaves = self.nodes > 1
-        return "scale-out" if (leaves.any() if hasattr(leaves, "any") else leaves) else "scale-up"
+@dataclass(frozen=True)
+class Pipeline:
+    """The hops of a pass through the pipeline of a scenario."""
+
+    inside: Number
+    across: Number
+    rate: Number
+    across_rate: Number
+    latency: Number
+
+    @staticmethod
+    def of(scenario: Scenario, settings: Settings) -> Pipeline:
+        cluster, parallel, device = scenario.cluster, scenario.parallelism, settings.device
+        across = hops_across(parallel.tp, parallel.pp, cluster.gpus_per_node)
+        rate = reached(cluster.accelerator.pcie, device.e_hop)
+        network = reached(cluster.network.bandwidth, device.e_nic)
+        return Pipeline(hops_inside(parallel.pp, across), across, rate, slower(rate, network), settings.engine.hop)
+
+    def send(self, buffer: Number) -> Transfer:
+        """All hops of a buffer through the stages."""
+        inside = times_seconds(self.inside, hop_seconds(buffer, self.rate, self.latency))
+        sent = times_bytes(self.inside, buffer)
+        if not is_array(self.across) and self.across == 0:
+            return Transfer(sent, inside, 0.0, 0.0, inside)
+        across = times_seconds(self.across, hop_seconds(buffer, self.across_rate, self.latency))
+        return Transfer(sent, inside, times_bytes(self.across, buffer), across, add_seconds(inside, across))

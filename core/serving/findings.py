@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -12,13 +13,18 @@ from ..model.layers import build
 from ..report import Edit, Finding
 from ..scenario import Scenario
 from ..units import format_quantity
-from .plan import Plan
+from .plan import Plan, plan_of
+from .points import ceiling
 from .rates import has_units
 from .settings import settings_of
 
 #: Formats to try where weights are too large, most accurate first.
 SMALLER = ("fp8", "int8-g128", "int4-g128")
 MOST_EDITS = 3
+#: Share of a token's time from which the prompts of other requests are worth naming.
+MUCH_PREFILL = 0.5
+#: A time that an edit must come below, as a share of the present one, to be offered.
+WORTH_IT = 0.95
 #: Slips of a typed time: an exponent, minutes for seconds, milliseconds for seconds.
 SLIPS = (10, 60, 1000)
 
@@ -103,42 +109,86 @@ def _memory_candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[E
 def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     """Time to first token or time per token is over its target."""
     serving = plan.scenario.serving
-    half = int(serving.concurrency) // 2
-    fewer = (Edit(f"Concurrency {half}", (("serving.concurrency", half),)),) if half else ()
     tpot, ttft = values.get("serving.tpot_s"), values["serving.ttft_s"]
     if tpot is not None and tpot > serving.tpot_target:
         message = f"A token takes {_over(tpot, serving.tpot_target)}."
         if values["serving.tpot_bound_s"] > serving.tpot_target:
             message += " The physical bound alone is over it: smaller weights or more GPUs would help."
-        yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", fewer)
+        elif values["serving.prefill_share"] >= MUCH_PREFILL:
+            message += f" {_prefill(values)}"
+        yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", _fewer(plan, "tpot"))
     if ttft > serving.ttft_target:
         message = f"The first token takes {_over(ttft, serving.ttft_target)}."
         waits = values["serving.place_wait_s"]
         if waits > ttft / 2:
             message += f" {format_quantity(waits, 'seconds')} of it are spent waiting for a place in the batch."
-        yield Finding("ttft-target-missed", "warning", message, "serving.ttft_target", fewer if waits else ())
+        edits = _fewer(plan, "ttft") if waits else ()
+        yield Finding("ttft-target-missed", "warning", message, "serving.ttft_target", edits)
+
+
+def _fewer(plan: Plan, time: str) -> tuple[Edit, ...]:
+    """Half the requests, with the time that a token or the first one takes then, where that is worth it."""
+    half = int(plan.scenario.serving.concurrency) // 2
+    if not half:
+        return ()
+    changes = (("serving.concurrency", half),)
+    then = getattr(plan_of(plan.scenario.with_(*changes[0]), plan.model).steady, time)
+    if then > WORTH_IT * getattr(plan.steady, time):
+        return ()
+    return (Edit(f"Concurrency {half}: {format_quantity(then, 'seconds')}", changes),)
 
 
 def _over(seconds: float, target: float) -> str:
     return f"{format_quantity(seconds, 'seconds')}, over its target of {format_quantity(target, 'seconds')}"
 
 
+def _prefill(values: dict[str, Any]) -> str:
+    share, step = values["serving.prefill_share"], values["serving.decode_step_s"]
+    return (
+        f"Prompts of other requests take {format_quantity(share, 'ratio', 2)} of it; "
+        f"a decode step takes {format_quantity(step, 'seconds')}."
+    )
+
+
+def much_prefill(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """A token waits longer for the prompts of other requests than for its own step."""
+    met = values.get("serving.over_tpot_target", 1.0) <= 1
+    if values.get("serving.prefill_share", 0.0) >= MUCH_PREFILL and met:
+        message = f"A token takes {format_quantity(values['serving.tpot_s'], 'seconds')}. {_prefill(values)}"
+        yield Finding("prefill-share", "hint", message, "serving.prompt_tokens")
+
+
+def kernel_ceiling(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """Left of the knee, most of the step goes by the mathematics of kernels that reach little of the peak."""
+    held = [each for each in plan.steady.decode.operators if ceiling(each, plan)]
+    if sum(each.seconds for each in held) < values["time.step_s"] / 2:
+        return
+    largest = max(held, key=lambda each: each.seconds)
+    words = f"{largest.name} meets a {ceiling(largest, plan)}"
+    message = f"Decoding is left of the knee, yet more bandwidth would help little: {words}."
+    yield Finding("kernel-ceiling", "hint", message, "serving.concurrency")
+
+
 def saturated(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     """Requests come faster than the plan answers them."""
-    rate = plan.scenario.serving.request_rate
+    path, rate = "serving.request_rate", plan.scenario.serving.request_rate
     answered = values["serving.requests_per_s"]
-    if rate > answered:
+    if values["serving.saturated"]:
         message = (
             f"Saturated: {format_quantity(rate, '1/s')} requests come and {format_quantity(answered, '1/s')} are "
             "answered; the queue grows without end."
         )
-        edits = []
-        most = int(values["serving.max_concurrency"])
-        if plan.scenario.serving.concurrency < most:
-            edits.append(Edit(f"Concurrency {most}", (("serving.concurrency", most),)))
         slower = float(f"{0.95 * answered:.2g}")
-        edits.append(Edit(f"{slower:g} requests/s", (("serving.request_rate", slower),)))
-        yield Finding("saturated", "error", message, "serving.request_rate", tuple(edits))
+        edits = (_more_engines(plan.scenario, rate / slower), Edit(f"{slower:g} requests/s", ((path, slower),)))
+        yield Finding("saturated", "error", message, path, edits)
+
+
+def _more_engines(scenario: Scenario, times: float) -> Edit:
+    """As many more engines, each with as many requests as now."""
+    factor = math.ceil(times)
+    gpus, requests = int(scenario.cluster.gpus) * factor, int(scenario.serving.concurrency) * factor
+    changes = (("cluster.gpus", gpus), ("serving.concurrency", requests))
+    return Edit(f"{gpus} GPUs, concurrency {requests}", changes)
 
 
 def longer_than_context(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
@@ -233,7 +283,9 @@ def impossible_measurement(plan: Plan, values: dict[str, Any]) -> Iterator[Findi
 RULES = (
     memory,
     missed_targets,
+    much_prefill,
     saturated,
+    kernel_ceiling,
     longer_than_context,
     group_leaves_node,
     replicated_kv_heads,

@@ -17,7 +17,7 @@ from ..scenario import Scenario
 from ..sums import times_bytes, times_seconds, total_seconds
 from ..terms import formula
 from . import kernels
-from .collectives import TensorGroup, gathered_bytes, hidden_bytes, hop_seconds, hops, reached
+from .collectives import Pipeline, TensorGroup, Transfer, gathered_bytes, hidden_bytes
 from .rates import Format, Rates, rates_of
 from .settings import Settings, tiles, tuned_sizes
 
@@ -78,6 +78,12 @@ def eager_seconds(seconds: Number, layers: Number, eager: Number, grace: Number)
     return maximum(seconds, layers * eager * grace)
 
 
+@formula("Σ F", "FLOP")
+def all_flops(parts: list[Number]) -> Number:
+    """FLOPs of several operators."""
+    return sum(parts)
+
+
 @dataclass(frozen=True)
 class Operator:
     """One kind of kernel of a pass, over all layers; seconds of its mathematics, its bytes, and as it runs."""
@@ -97,14 +103,16 @@ class Iteration:
 
     operators: tuple[Operator, ...]
     launches: Number
-    allreduce_bytes: Number
-    allreduces: Number
-    gather_bytes: Number
-    gather: Number
-    hop_bytes: Number
-    hops: Number
+    allreduces: Transfer
+    gather: Transfer
+    hops: Transfer
     device: Number
     seconds: Number
+
+    @property
+    def flops(self) -> Number:
+        """FLOPs on one device."""
+        return all_flops([each.flops for each in self.operators])
 
     def operator(self, name: str) -> Operator:
         """The operator of a name."""
@@ -120,7 +128,7 @@ class Pass:
         self.layers, self.pipeline, self.units = model.layers, parallel.pp, accelerator.units
         self.rates: Rates = rates_of(scenario, settings)
         self.group = TensorGroup.of(scenario, settings)
-        self.hop_rate = reached(accelerator.pcie, settings.device.e_hop)
+        self.stages = Pipeline.of(scenario, settings)
         self.grace = settings.engine.grace if settings.device.grace else 1.0
         block, tensor = model.block, parallel.tp
         self.projections = block.projections(tensor)
@@ -169,26 +177,15 @@ class Pass:
         launches = launch_seconds(self.layers, engine.kernels, HEAD_KERNELS, engine.t_k)
         count = allreduces(self.layers, self.model.block.norms)
         buffer, logits = hidden_bytes(rows, hidden), gathered_bytes(answered, self.vocabulary, self.group.ranks)
-        hop_count = hops(self.pipeline)
-        reduce, gather = times_seconds(count, self.group.seconds(buffer)), self.group.seconds(logits)
-        hop = times_seconds(hop_count, hop_seconds(buffer, self.hop_rate, engine.hop))
-        device = device_seconds(total_seconds([each.seconds for each in operators]), launches, reduce, gather, hop)
+        reduce, gather = self.group.reduce(buffer).times(count), self.group.reduce(logits)
+        hop = self.stages.send(buffer)
+        busy = total_seconds([each.seconds for each in operators])
+        device = device_seconds(busy, launches, reduce.seconds, gather.seconds, hop.seconds)
         host = host_seconds(engine.t_host, engine.t_seq, answered, self.grace)
         seconds = side_by_side(device, host) if engine.overlapped else one_after_the_other(device, host)
         if eager:
             seconds = eager_seconds(seconds, self.layers, engine.t_eager, self.grace)
-        return Iteration(
-            operators,
-            launches,
-            times_bytes(count, self.group.sent(buffer)),
-            reduce,
-            self.group.sent(logits),
-            gather,
-            times_bytes(hop_count, buffer),
-            hop,
-            device,
-            seconds,
-        )
+        return Iteration(operators, launches, reduce, gather, hop, device, seconds)
 
     def _in_all_layers(self, each: Operator) -> Operator:
         layers = self.layers

@@ -54,17 +54,23 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     rate, output = serving.request_rate, serving.output_tokens
     context = steady.mean_context(serving.prompt_tokens, output)
     resident = steady.whole_sequence(serving.prompt_tokens, output) if engine.reserve else context
-    most = steady.running_sequences(memory.sequences, memory.pool, resident, memory.most_sequences)
+    most = steady.running_sequences(memory.asked, memory.pool, resident, memory.most_sequences)
     prompt = Prompt.of(serving.prompt_tokens, serving.max_batched_tokens, 0.0)
     prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
+    least = steady.least_prompt_seconds(prefill.flops, prompt.chunks, passes.rates.blocks.peak)
     running = most
     if is_array(rate) or rate > 0:
-        opened = _open_batch(scenario, passes, memory, context, most, (prompt.chunks, prefill.seconds))
+        opened = _open_batch(scenario, passes, memory, context, most, (prompt.chunks, prefill.seconds), least)
         running = steady.closed_or_open(rate, most, opened)
     micro = steady.micro_batch(running, pipeline)
     decode = passes.decode(micro, context)
-    step = steady.pipelined_seconds(decode.seconds, pipeline, running, engine.pipeline)
+    step = steady.not_below_floor(
+        steady.pipelined_seconds(decode.seconds, pipeline, running, engine.pipeline),
+        memory.pass_weights,
+        decode.operator("attention core").bytes,
+        scenario.cluster.accelerator.memory_bandwidth,
+    )
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
@@ -72,9 +78,11 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     tpot = steady.shared_tpot(step, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
     first = steady.first_token_seconds(wait, in_prompt, engine.t_request, engine.t_api, engine.lag, tpot)
-    request = steady.request_seconds(first, output, tpot)
-    place = steady.place_wait(rate, memory.sequences, running, request)
-    capacity = steady.closed_loop_rate(memory.replicas, running, request)
+    busy = steady.busy_seconds(micro, output, step, added, least)
+    queue = steady.prompt_queue(busy, first, output, tpot)
+    request = steady.request_seconds(first, queue, output, tpot)
+    place = steady.place_wait(rate, memory.asked, running, request)
+    capacity = steady.closed_loop_rate(memory.busy, running, request)
     requests = steady.answered_rate(rate, running, most, capacity)
     return Steady(
         running=running,
@@ -85,7 +93,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         prefill=prefill,
         prompt=prompt,
         prompt_alone=alone,
-        ttft=steady.with_wait(first, place),
+        ttft=steady.with_waits(first, queue, place),
         tpot=tpot,
         place_wait=place,
         requests=requests,
@@ -113,19 +121,20 @@ def _open_batch(
     context: Number,
     most: Number,
     prompt: tuple[Number, Number],
+    least: Number,
 ) -> Number:
     """Sequences that a request rate keeps running, decode iterations taken as a line from one sequence to the most.
 
-    `prompt` is the number of iterations of a prompt and the time of one that is alone.
+    `prompt` is the number of iterations of a prompt and the time of one that is alone, `least` its time at the peak.
     """
     pipeline, output, engine = scenario.parallelism.pp, scenario.serving.output_tokens, passes.settings.engine
-    rate = steady.rate_each(scenario.serving.request_rate, memory.replicas, pipeline)
+    rate = steady.rate_each(scenario.serving.request_rate, memory.busy, pipeline)
     micro = steady.micro_batch(most, pipeline)
     one, full = (
         steady.pipelined_seconds(passes.decode(batch, context).seconds, pipeline, most, engine.pipeline)
         for batch in (1.0, micro)
     )
     added = steady.prompt_seconds(*prompt) if engine.prefill_first else steady.added_seconds(*prompt, one)
-    prefill = steady.prefill_share(rate, added)
+    prefill = steady.prefill_share(rate, added, least)
     found = steady.littles_batch(rate, output, one, steady.slope(one, full, micro), prefill, micro)
     return steady.in_all_micro_batches(found, pipeline)

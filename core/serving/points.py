@@ -6,18 +6,14 @@ from dataclasses import replace
 
 from ..numeric import Number
 from ..report import Point
-from ..roofline import Roof
+from ..roofline import Roof, right_of_knee
 from ..sums import times_bytes, times_seconds, total_seconds
 from ..terms import formula
+from ..units import format_quantity
 from . import kernels
-from .iteration import Iteration, Operator
+from .iteration import Operator, all_flops
 from .plan import Plan
-
-
-@formula("Σ F", "FLOP")
-def all_flops(parts: list[Number]) -> Number:
-    """FLOPs of several operators."""
-    return sum(parts)
+from .rates import has_units
 
 
 @formula("Σ", "B")
@@ -26,15 +22,10 @@ def all_bytes(parts: list[Number]) -> Number:
     return sum(parts)
 
 
-def flops(iteration: Iteration) -> Number:
-    """FLOPs of an iteration on one device."""
-    return all_flops([each.flops for each in iteration.operators])
-
-
 def points(plan: Plan) -> list[Point]:
     """Operators of the decode step, then linear layers, attention and the whole of one prompt alone."""
-    steady, bandwidth = plan.steady, plan.scenario.cluster.accelerator.memory_bandwidth
-    rows = [_point(each, "decode", bandwidth) for each in steady.decode.operators]
+    steady = plan.steady
+    rows = [_point(each, "decode", plan) for each in steady.decode.operators]
     prefill, chunks = steady.prefill.operators, steady.prompt.chunks
     attention = [each for each in prefill if each.name == "attention"]
     linear = [each for each in prefill if each.name != "attention" and each.flops]
@@ -44,7 +35,7 @@ def points(plan: Plan) -> list[Point]:
         _together("linear layers", linear, chunks, peak),
         _together("attention", attention, chunks, attention[0].peak),
     )
-    return rows + [_point(each, "prefill", bandwidth) for each in (*parts, whole)]
+    return rows + [_point(each, "prefill", plan) for each in (*parts, whole)]
 
 
 def _together(name: str, operators: list[Operator], chunks: Number, peak: Number) -> Operator:
@@ -53,13 +44,31 @@ def _together(name: str, operators: list[Operator], chunks: Number, peak: Number
         name,
         kernels.flops_in_all(chunks, all_flops([each.flops for each in operators])),
         times_bytes(chunks, all_bytes([each.bytes for each in operators])),
-        total_seconds([each.math for each in operators]),
-        total_seconds([each.memory for each in operators]),
+        times_seconds(chunks, total_seconds([each.math for each in operators])),
+        times_seconds(chunks, total_seconds([each.memory for each in operators])),
         times_seconds(chunks, total_seconds([each.seconds for each in operators])),
         peak,
     )
 
 
-def _point(each: Operator, phase: str, bandwidth: Number) -> Point:
-    bound = "compute" if each.math >= each.memory else "memory"
-    return Roof(each.peak, bandwidth).point(each.name, phase, each.flops, each.bytes, each.seconds, bound)
+def _point(each: Operator, phase: str, plan: Plan) -> Point:
+    roof = Roof(each.peak, plan.scenario.cluster.accelerator.memory_bandwidth)
+    point = roof.point(each.name, phase, each.flops, each.bytes, each.seconds, "memory")
+    return replace(point, ceiling=ceiling(each, plan)) if phase == "decode" else point
+
+
+def ceiling(each: Operator, plan: Plan) -> str:
+    """What holds a kernel left of the knee below the roof where its mathematics takes longer than its bytes.
+
+    Source: ceilings within the roofline, Williams 2009.
+    """
+    bandwidth = plan.scenario.cluster.accelerator.memory_bandwidth
+    if each.math <= each.memory or right_of_knee(each.flops, each.peak, each.bytes, bandwidth):
+        return ""
+    rate = each.flops / each.math
+    words = f"kernel ceiling {format_quantity(rate, 'FLOP/s')}, {format_quantity(rate / each.peak, 'ratio', 2)} of peak"
+    if each.name == "attention core":
+        return f"{words}: vector units"
+    number = plan.settings.weights
+    expanded = number.bits < 16 and not has_units(plan.scenario.cluster.accelerator, number)
+    return f"{words}: few rows for its tiles{', weights expanded to 16 bits' if expanded else ''}"

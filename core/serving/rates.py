@@ -39,8 +39,8 @@ def power_factor(power: Number, reference: Number) -> Number:
 
 @formula("Π·e", "FLOP/s")
 def matrix_rate(peak: Number, fraction: Number, engine: Number, power: Number, expanded: Number) -> Number:
-    """Rate of large matrix products; expanding low-precision weights to 16 bits costs a factor."""
-    return peak * fraction * engine * power * expanded
+    """Rate of large matrix products, at most the peak; expanding weights to 16 bits costs a factor."""
+    return peak * minimum(1.0, fraction * engine * power * expanded)
 
 
 @formula("β·e_kv", "B/s")

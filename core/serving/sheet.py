@@ -8,16 +8,16 @@ from ..ledgers import compute, serving_memory
 from ..model.layers import Model
 from ..numeric import Number, is_array
 from ..report import Sheet
-from ..roofline import knee
+from ..roofline import knee, right_of_knee
 from ..scenario import Scenario
 from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, kernels, points
+from .collectives import Transfer
 from .cost import cost_values
 from .findings import serving_findings
-from .iteration import Pass
-from .loop import Steady
+from .iteration import Iteration, Operator
 from .measured import measured_values
 from .plan import Plan, plan_of
 from .traffic import traffic
@@ -78,7 +78,7 @@ def _compute(plan: Plan) -> dict[str, Any]:
     head = compute.head_flops(model.hidden, model.spec.vocabulary)
     padded = compute.head_flops(model.hidden, plan.passes.vocabulary)
     forward = compute.forward_flops(linear, core, head)
-    tokens = bounds.step_tokens(plan.memory.replicas, plan.steady.running)
+    tokens = bounds.step_tokens(plan.memory.busy, plan.steady.running)
     return {
         "compute.forward_flops_per_token": forward,
         "compute.linear_flops_per_token": linear,
@@ -114,18 +114,23 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
     peak, step = plan.passes.rates.blocks.peak, steady.step
     flops, tokens = values["compute.model_flops_per_step"], values["compute.tokens_per_step"]
     moved = bounds.step_bytes(plan.memory.pass_weights, decode.operator("attention core").bytes)
-    exposed = bounds.communication_part(decode.allreduces, decode.gather, decode.hops)
-    sent = total_bytes([decode.allreduce_bytes, decode.gather_bytes, decode.hop_bytes])
-    bound = days.bound_seconds(
+    exposed = bounds.communication_part(decode.allreduces.seconds, decode.gather.seconds, decode.hops.seconds)
+    across = _across(decode)
+    link = bounds.link_peak(accelerator.link.bandwidth, accelerator.pcie, device.nvls)
+    bound = bounds.step_floor(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, accelerator.memory_bandwidth),
-        days.link_floor(total_bytes([decode.allreduce_bytes, decode.gather_bytes]), _link_peak(scenario, plan.passes)),
-        days.link_floor(decode.hop_bytes, accelerator.pcie),
+        days.link_floor(_inside(decode.allreduces, decode.gather), link),
+        days.link_floor(across, cluster.network.bandwidth),
+        days.link_floor(decode.hops.inside_bytes, accelerator.pcie),
     )
+    inside = _inside(decode.allreduces, decode.gather, decode.hops)
     rate = days.throughput(tokens, step)
     rule = compute.step_flops(values["compute.rule_flops_per_token"], tokens)
     return {
-        "communication.bytes_per_gpu": sent,
+        "communication.bytes_per_gpu": total_bytes([inside, across]),
+        "communication.scale_up_bytes_per_gpu": inside,
+        "communication.adapter_bytes_per_gpu": across,
         "communication.exposed_seconds": exposed,
         "roofline.peak_flops": peak,
         "roofline.bandwidth": accelerator.memory_bandwidth,
@@ -133,7 +138,7 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         "time.bytes_per_step": moved,
         "time.bound_s": bound,
         "time.step_s": step,
-        "time.low_s": bounds.band_end(step, device.band_low),
+        "time.low_s": bounds.fast_end(step, device.band_low, bound),
         "time.high_s": bounds.band_end(step, device.band_high),
         "time.bubble_s": steady.idle,
         "time.exposed_communication_s": exposed,
@@ -143,20 +148,28 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         "time.mbu": days.bandwidth_utilisation(moved, accelerator.memory_bandwidth, step),
         "time.tokens_per_s": rate,
         "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
-        **_shares(steady, exposed),
+        **_shares(plan, exposed),
     }
 
 
-def _link_peak(scenario: Scenario, passes: Pass) -> Number:
-    cluster, group = scenario.cluster, passes.group
-    link, pcie = cluster.accelerator.link, cluster.accelerator.pcie
-    return bounds.link_peak(group.inside, group.nodes, link.domain, link.bandwidth, pcie, cluster.network.bandwidth)
+def _inside(*transfers: Transfer) -> Number:
+    return total_bytes([each.inside_bytes for each in transfers])
 
 
-def _shares(steady: Steady, exposed: Number) -> dict[str, Any]:
+def _across(decode: Iteration) -> Number:
+    """Bytes that pass the network card of one GPU."""
+    return total_bytes([each.across_bytes for each in (decode.allreduces, decode.gather, decode.hops)])
+
+
+def _shares(plan: Plan, exposed: Number) -> dict[str, Any]:
     """The five shares of the decode step, which sum to it, and the word for the largest."""
+    steady, bandwidth = plan.steady, plan.scenario.cluster.accelerator.memory_bandwidth
     decode = steady.decode
-    kinds = [(each.math, each.memory, each.seconds) for each in decode.operators]
+
+    def right(each: Operator) -> Any:
+        return right_of_knee(each.flops, each.peak, each.bytes, bandwidth)
+
+    kinds = [(right(each), each.seconds) for each in decode.operators]
     math = total_seconds([bounds.compute_part(*each) for each in kinds])
     moved = total_seconds([bounds.memory_part(*each) for each in kinds])
     launch = bounds.launch_part(decode.launches, decode.seconds, decode.device)
@@ -172,13 +185,18 @@ def _shares(steady: Steady, exposed: Number) -> dict[str, Any]:
 
 def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
     memory, steady, accelerator = plan.memory, plan.steady, plan.scenario.cluster.accelerator
-    flops = points.flops(steady.prefill)
+    flops = steady.prefill.flops
     peak, bandwidth = plan.passes.rates.blocks.peak, accelerator.memory_bandwidth
+    serving = plan.scenario.serving
     values = {
         "serving.ttft_s": steady.ttft,
         "serving.ttft_bound_s": bounds.prompt_floor(flops, steady.prompt.chunks, peak, memory.pass_weights, bandwidth),
-        "serving.running": serving_memory.all_sequences(steady.running, memory.replicas),
+        "serving.running": serving_memory.all_sequences(steady.running, memory.busy),
         "serving.replicas": memory.replicas,
+        "serving.busy_replicas": memory.busy,
+        "serving.decode_step_s": steady.step,
+        "serving.over_ttft_target": bounds.over_target(steady.ttft, serving.ttft_target),
+        "serving.saturated": bounds.saturated(serving.request_rate, steady.requests),
         "serving.place_wait_s": steady.place_wait,
         "serving.requests_per_s": steady.requests,
         "serving.kv_bytes_per_token": memory.kv_per_token,
@@ -187,11 +205,15 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.pool, memory.replicas),
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
     }
-    output = plan.scenario.serving.output_tokens
+    output = serving.output_tokens
     if is_array(output) or output > 0:
+        values["serving.output_tokens_per_s"] = steady.output
+    # a single token has no other before it
+    if is_array(output) or output > 1:
         values |= {
             "serving.tpot_s": steady.tpot,
             "serving.tpot_bound_s": bound,
-            "serving.output_tokens_per_s": steady.output,
+            "serving.over_tpot_target": bounds.over_target(steady.tpot, serving.tpot_target),
+            "serving.prefill_share": bounds.prefill_share(steady.step, steady.tpot),
         }
     return values

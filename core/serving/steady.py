@@ -45,6 +45,12 @@ def pipelined_seconds(seconds: Number, pipeline_parallel: Number, running: Numbe
     return where(pipeline_parallel > 1, where(running > 1, seconds / reached, seconds), seconds)
 
 
+@formula("max(t, R/β)", "s", "the floor counts the input embedding whole, of which a step reads some rows")
+def not_below_floor(seconds: Number, weights: Number, cache: Number, bandwidth: Number) -> Number:
+    """Time of an iteration, at least that of the bytes that are said to be unavoidable."""
+    return maximum(seconds, (weights + cache) / bandwidth)
+
+
 @formula("t − t_pass", "s")
 def idle_seconds(seconds: Number, iteration: Number) -> Number:
     """What the pipeline loses in an iteration."""
@@ -102,9 +108,9 @@ def others(rate: Number, micro_batch: Number, running: Number, pipeline_parallel
 
 
 @formula("ρ_p", "share")
-def prefill_share(rate: Number, prompt: Number) -> Number:
+def prefill_share(rate: Number, prompt: Number, least: Number) -> Number:
     """Share of the time that prompts take at a request rate."""
-    return rate * prompt
+    return rate * maximum(prompt, least)
 
 
 @formula("TPOT", "s", "each of the others brings a prompt once in O tokens; the same as t/(1 − ρ_p) at a rate")
@@ -114,9 +120,9 @@ def shared_tpot(decode: Number, others: Number, output: Number, added: Number) -
 
 
 @formula("λ", "1/s")
-def rate_each(rate: Number, replicas: Number, pipeline_parallel: Number) -> Number:
+def rate_each(rate: Number, engines: Number, pipeline_parallel: Number) -> Number:
     """Requests a second of one micro-batch of one engine."""
-    return rate / (replicas * pipeline_parallel)
+    return rate / (engines * pipeline_parallel)
 
 
 @formula("C", "s")
@@ -167,28 +173,46 @@ def first_token_seconds(
     return wait + prompt + request + interface + lag * tpot
 
 
+@formula("F·n/Π", "s", "data-sheet peak")
+def least_prompt_seconds(flops: Number, chunks: Number, peak: Number) -> Number:
+    """Least time a prompt takes of the device."""
+    return flops * chunks / peak
+
+
+@formula("t_busy", "s")
+def busy_seconds(micro_batch: Number, output: Number, decode: Number, added: Number, least: Number) -> Number:
+    """Time a device works to answer each request of a micro-batch once: decode steps, and a prompt of each."""
+    return maximum(0.0, output - 1) * decode + micro_batch * maximum(added, least)
+
+
+@formula("t_queue", "s", "a device takes one prompt after the other")
+def prompt_queue(busy: Number, first: Number, output: Number, tpot: Number) -> Number:
+    """Wait behind the prompts of other requests where outputs are so short that prompts fill the device."""
+    return maximum(0.0, busy - first - maximum(0.0, output - 1) * tpot)
+
+
 @formula("t_request", "s")
-def request_seconds(first: Number, output: Number, tpot: Number) -> Number:
+def request_seconds(first: Number, queue: Number, output: Number, tpot: Number) -> Number:
     """Time of a request from its place to its last token."""
-    return first + maximum(0.0, output - 1) * tpot
+    return first + queue + maximum(0.0, output - 1) * tpot
 
 
 @formula("t_place", "s", _LITTLE)
 def place_wait(rate: Number, asked: Number, running: Number, request: Number) -> Number:
     """Wait for a place in a closed loop in which more clients ask than run together."""
-    return where(rate > 0, 0.0, maximum(0.0, asked / running - 1) * request)
+    return where(rate > 0, 0.0, maximum(0.0, asked / maximum(1, running) - 1) * request)
 
 
 @formula("TTFT", "s")
-def with_wait(first: Number, wait: Number) -> Number:
-    """Time to first token with the wait for a place."""
-    return first + wait
+def with_waits(first: Number, queue: Number, place: Number) -> Number:
+    """Time to first token with the waits behind other prompts and for a place."""
+    return first + queue + place
 
 
 @formula("X", "1/s", _LITTLE)
-def closed_loop_rate(replicas: Number, running: Number, request: Number) -> Number:
-    """Requests a second of all engines when as many run as can."""
-    return replicas * running / request
+def closed_loop_rate(engines: Number, running: Number, request: Number) -> Number:
+    """Requests a second of all engines that have one when as many run as can."""
+    return engines * running / request
 
 
 @formula("X", "1/s")

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..numeric import Number, is_array
 from ..report import Traffic
 from ..scenario import Scenario
-from .collectives import hops
+from .collectives import Transfer
 from .iteration import Iteration, Pass, allreduces
 
 
 def traffic(scenario: Scenario, passes: Pass, decode: Iteration) -> list[Traffic]:
-    """One row a collective, bytes sent by one GPU in a decode step; a group of one has no row."""
+    """Rows of the collectives, bytes sent by one GPU in a decode step; a group of one has no row.
+
+    A group across nodes has a row for what stays in the node and one for what crosses a network card.
+    """
     parallel, rows = scenario.parallelism, []
     if _present(parallel.tp):
-        group, count = passes.group, allreduces(passes.layers, passes.model.block.norms)
-        rows += [
-            _row(
-                "tensor parallel", "activations", "all-reduce", "tensor parallel", parallel.tp, group.link, count,
-                decode.allreduce_bytes, decode.allreduces,
-            ),
-            _row(
-                "logits", "activations", "gather", "tensor parallel", parallel.tp, group.link, 1.0,
-                decode.gather_bytes, decode.gather,
-            ),
-        ]  # fmt: skip
-    if _present(parallel.pp):
-        leaves = parallel.tp * parallel.pp > scenario.cluster.gpus_per_node
-        link = "scale-out" if (leaves.any() if is_array(leaves) else leaves) else "scale-up"
-        rows.append(
-            _row(
-                "pipeline activations",
-                "activations",
-                "send, receive",
-                "pipeline",
-                parallel.pp,
-                link,
-                hops(parallel.pp),
-                decode.hop_bytes,
-                decode.hops,
-            )
+        count = allreduces(passes.layers, passes.model.block.norms)
+        rows += _rows(
+            "tensor parallel", "all-reduce", "tensor parallel", parallel.tp, (count, count), decode.allreduces
         )
+        rows += _rows("logits", "gather", "tensor parallel", parallel.tp, (1.0, 1.0), decode.gather)
+    if _present(parallel.pp):
+        hops = passes.stages.inside, passes.stages.across
+        rows += _rows("pipeline activations", "send, receive", "pipeline", parallel.pp, hops, decode.hops)
     return rows
 
 
@@ -47,15 +33,14 @@ def _present(degree: Number) -> bool:
     return is_array(degree) or degree > 1
 
 
-def _row(
-    name: str,
-    what: str,
-    collective: str,
-    group: str,
-    size: Number,
-    link: str,
-    count: Number,
-    sent: Number,
-    time: Number,
-) -> Traffic:
-    return Traffic(name, what, collective, group, size, link, count, sent, time, "", time)
+def _rows(
+    name: str, collective: str, group: str, size: Number, counts: tuple[Number, Number], moved: Transfer
+) -> Iterator[Traffic]:
+    """The part inside nodes and the part between them, each where there is one."""
+    parts = (
+        ("scale-up", name, counts[0], moved.inside_bytes, moved.inside_seconds),
+        ("scale-out", f"{name} between nodes", counts[1], moved.across_bytes, moved.across_seconds),
+    )
+    for link, words, count, sent, seconds in parts:
+        if is_array(seconds) or seconds > 0:
+            yield Traffic(words, "activations", collective, group, size, link, count, sent, seconds, "", seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
 from ..numeric import Number, largest, maximum, minimum, where
 from ..scenario import Scenario
 from ..sums import add_seconds, times_seconds, total_seconds
@@ -79,16 +80,16 @@ def binding(
 def bottleneck(scenario: Scenario, layout: Layout, step: StepTime, values: dict[str, Any]) -> Any:
     """The word for what binds a step of one scenario."""
     block, rate = step.pipeline.block, step.machine.memory_rate
-    again = 2.0 if scenario.training.recompute == "full" else 1.0
+    products, norms, core = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
     math, moved, launches = [], [], 0.0
     for kernels in block.operators.values():
-        for kernel, passes in zip(kernels, (again, 1.0, 1.0), strict=True):
+        for kernel, passes in zip(kernels, (products, 1.0, 1.0), strict=True):
             math.append(times_seconds(passes, bound_by_math(kernel.math, kernel.moved, rate)))
             moved.append(times_seconds(passes, bound_by_bytes(kernel.math, kernel.moved, rate)))
             launches = launches + passes
-    attention = step_share(block.forward.attention, again, block.backward.attention, blocks)
-    pointwise = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
+    attention = step_share(block.forward.attention, core, block.backward.attention, blocks)
+    pointwise = step_share(block.forward.pointwise, norms, block.backward.pointwise, blocks)
     compute, memory = (
         times_seconds(blocks, total_seconds(math)),
         add_seconds(times_seconds(blocks, total_seconds(moved)), pointwise),

@@ -57,7 +57,7 @@ def hiding_points(
         return fabric_bandwidth(group, fabric)
 
     data = bandwidth(layout.data_group)
-    products = 6 if scenario.training.recompute == "full" else 4
+    products = {"full": 6, "op-level": 5}.get(scenario.training.recompute, 4)
     return {
         "hiding.gradients_tokens_per_gpu": hiding_point_gradients(
             machine.gradient_bytes, machine.rate, data, layout.data_group.ranks

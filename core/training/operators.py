@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
 from ..machine import kernels
 from ..model.kinds.mixer import Matrix
 from ..model.layers import Model
@@ -26,7 +27,15 @@ def products_flops(tokens: Number, inputs: Number, outputs: Number, products: Nu
 def sum_of_kernels(
     forward: Number, again: Number, input_gradient: Number, weight_gradient: Number, blocks: Number
 ) -> Number:
-    """Bytes or seconds of the products of one matrix over the blocks and micro-batches of a step."""
+    """Bytes of the products of one matrix over the blocks and micro-batches of a step."""
+    return (forward * again + input_gradient + weight_gradient) * blocks
+
+
+@formula("Σ", "s")
+def seconds_of_kernels(
+    forward: Number, again: Number, input_gradient: Number, weight_gradient: Number, blocks: Number
+) -> Number:
+    """Time of the products of one matrix over the blocks and micro-batches of a step."""
     return (forward * again + input_gradient + weight_gradient) * blocks
 
 
@@ -73,14 +82,14 @@ def operator_points(
     block, memory_rate = step.pipeline.block, step.machine.memory_rate
     roof = Roof(peak, scenario.cluster.accelerator.memory_bandwidth)
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
-    again = 2.0 if scenario.training.recompute == "full" else 1.0
+    products, norms, core = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
     separate = scenario.training.projections == "separate"
-    seconds = step_share(block.forward.pointwise, again, block.backward.pointwise, blocks)
+    seconds = step_share(block.forward.pointwise, norms, block.backward.pointwise, blocks)
     streamed = bytes_of_seconds(seconds, memory_rate)
     optimizer = bytes_of_seconds(step.optimizer, memory_rate)
     points = [
-        *_matrix_points(projections(model.block, layout.tensor, separate), layout, step, blocks, again, roof),
-        _attention_point(scenario, model, layout, step, blocks, again, roof),
+        *_matrix_points(projections(model.block, layout.tensor, separate), layout, step, blocks, products, roof),
+        _attention_point(scenario, model, layout, step, blocks, core, roof),
         roof.point("norms and activation", "step", pointwise_flops(streamed), streamed, seconds, "memory"),
         roof.point("optimizer", "step", adam_flops(optimizer), optimizer, step.optimizer, "memory"),
     ]
@@ -97,7 +106,7 @@ def _matrix_points(
         ahead, back, weight = step.pipeline.block.operators[matrix.name]
         flops = products_flops(layout.tokens, matrix.inputs, matrix.outputs, 2.0 + again, blocks)
         moved = sum_of_kernels(ahead.moved, again, back.moved, weight.moved, blocks)
-        seconds = sum_of_kernels(ahead.seconds, again, back.seconds, weight.seconds, blocks)
+        seconds = seconds_of_kernels(ahead.seconds, again, back.seconds, weight.seconds, blocks)
         bound = _bound(ahead.math, ahead.moved, step.machine.memory_rate)
         points.append(roof.point(matrix.name, "step", flops, moved, seconds, bound))
     return points

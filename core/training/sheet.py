@@ -257,6 +257,12 @@ def _time(
     if not is_array(step.seconds):
         values["time.bottleneck"] = bottleneck(scenario, layout, step, values)
     values |= hiding_points(scenario, model, layout, step.machine, memory.widths.gathered)
+    values |= {
+        "time.block_forward_s": step.pipeline.block.forward_seconds,
+        "time.block_backward_s": step.pipeline.block.backward_seconds,
+        "time.stage_s": step.pipeline.slowest_stage,
+        "time.mean_stage_s": step.pipeline.mean_stage,
+    }
 
 
 def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, step: StepTime, flops: Number) -> None:

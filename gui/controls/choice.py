@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPalette,
     QPen,
     QPolygonF,
+    QShowEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSizePolicy
@@ -89,13 +90,18 @@ class Choice(QComboBox):
 class SearchChoice(Choice):
     """A Choice that is typed into: any part of a name finds it. The entries are asked for when first needed.
 
-    A text that is no entry's name is sent as it is, so that a path or a quantity may be given instead.
+    A text that is no entry's name nor a part of just one is sent as it is, so that a path or a quantity may be given
+    instead. What could not be taken stays in place until it is corrected or Escape, which sends `given_up`, brings the
+    choice back.
     """
+
+    given_up = Signal()
 
     def __init__(self, entries: Callable[[], list[tuple[str, str]]]) -> None:
         super().__init__()
         self._entries = entries
         self._key, self._text = "", ""
+        self._select = False
         self.setEditable(True)
         self.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         edit = self.lineEdit()
@@ -117,6 +123,13 @@ class SearchChoice(Choice):
         self._mark(True, reason)
 
     def set_theme(self, theme: Theme) -> None:
+        self._clear_ground()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._clear_ground()  # being shown first gave the edit the ground of the application
+
+    def _clear_ground(self) -> None:
         # The ground is painted here; the style sheet does not reach a line edit within a box.
         palette = self._edit().palette()
         palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
@@ -138,14 +151,22 @@ class SearchChoice(Choice):
         super().focusInEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.FocusIn:
+        if event.type() == QEvent.Type.FocusIn and isinstance(event, QFocusEvent):
             self._fill()
+            self._edit().selectAll()
+            # The click that brought the focus would put the cursor between the letters again.
+            self._select = event.reason() == Qt.FocusReason.MouseFocusReason
+        elif event.type() == QEvent.Type.MouseButtonRelease and self._select:
+            self._select = False
+            if not self._edit().hasSelectedText():
+                self._edit().selectAll()
         elif event.type() == QEvent.Type.FocusOut and isinstance(event, QFocusEvent):
             if event.reason() != Qt.FocusReason.PopupFocusReason:
                 self._confirm()
         elif isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Cancel):
             self.show_choice(self._key, self._text)
             self._edit().selectAll()
+            self.given_up.emit()
             return True
         return super().eventFilter(watched, event)
 
@@ -169,9 +190,15 @@ class SearchChoice(Choice):
 
     def _confirm(self) -> None:
         text = self._edit().text().strip()
-        if text != self._text:
-            keys = {name.casefold(): key for key, name in self._entries()}
-            self.chosen.emit(keys.get(text.casefold(), text))
+        if text != self._text or self.wrong:
+            self.chosen.emit(self._found(text))
+
+    def _found(self, text: str) -> str:
+        """The key of the entry of that name, or of the only one that the text is a part of; else the text."""
+        sought = text.casefold()
+        hits = [(key, name.casefold()) for key, name in self._entries() if sought and sought in name.casefold()]
+        exact = [key for key, name in hits if name == sought]
+        return exact[0] if exact else hits[0][0] if len(hits) == 1 else text
 
     def _mark(self, wrong: bool, reason: str = "") -> None:
         self.wrong = wrong

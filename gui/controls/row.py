@@ -155,6 +155,7 @@ class CatalogueRow(Row):
         self.control = SearchChoice(entries)
         self.control.setAccessibleName(field.label)
         self.control.chosen.connect(self.enter)
+        self.control.given_up.connect(self._clear_error)
         self.label.setBuddy(self.control)
         line = self._line(self.control)
         line.setStretchFactor(self.control, 1)
@@ -167,6 +168,7 @@ class CatalogueRow(Row):
         self.control.set_theme(theme)
 
     def refuse(self, reason: str) -> None:
+        reason = reason.partition("; known: ")[0]  # the box itself lists them
         super().refuse(reason)
         self.control.refuse(reason)
 

@@ -143,10 +143,15 @@ def zoomed(axis: Axis, visible: Range) -> Axis:
 def reach(figure: Figure, ink: Ink, width: float) -> float:
     """The end of the x axis at which the labels right of bars end inside a plot of a width in pixels."""
     ends = [0.0]
+    rules = sorted(rule.at for rule in figure.rules if rule.across == "x")
     for label in figure.labels if figure.y.categories else ():
         if label.align == "left":
-            needed = ink.text(label.text, label.bold).width + _GAP
-            ends.append(label.x * width / max(width - needed, width / 4))
+            needed = ink.text(label.text, label.bold).width + 2 * _GAP
+            start = label.x
+            for rule in rules:  # a label in the way of a rule stands right of it
+                if start <= rule <= start + needed * max(figure.x.high, rule) / width:
+                    start = rule
+            ends.append(start * width / max(width - needed, width / 4))
     return max(ends)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,11 @@ def test_settings_change_the_plan(run) -> None:
     assert json.loads(out)["training.days"] == evaluate(scenario)["training.days"]
 
 
+def test_a_bare_deadline_is_in_days(run) -> None:
+    _, out, _ = run("eval", "70b-128xa100-2t-train", "--set", "training.deadline=90")
+    assert "Too late: 472 days, the deadline is 90 days." in out
+
+
 def test_settings_are_judged_together(run) -> None:
     # eight ranks in a replica leave none for data parallelism, so the batch must shrink with them: alone neither is odd
     status, _, err = run("eval", TRAINING, "--set", "parallelism.tp=4", "--set", "parallelism.pp=2")
@@ -142,6 +148,10 @@ def test_a_setting_that_is_not_legal_says_what_would_do(refused) -> None:
         (("sweep", TRAINING, "--over", "training.micro_batch=1", "--metric", "time.step"), "time.step_s"),
         (("--size", "big", "--screenshot", "x.png"), "1440x900"),
         ((TRAINING, "--set", "cluster.gpus=0", "--screenshot", "x.png"), "cluster.gpus"),
+        ((TRAINING, "--screenshot", "x.jpg"), ".png"),
+        (("eval", TRAINING, "--set", "training=1"), "training: is a section; name one of its fields, for example"),
+        (("eval", TRAINING, "--set", "name=\x1b[31mred"), "character 0x1b is not text"),
+        (("eval", TRAINING, "--set", "training.deadline=90 moons"), "write for example 90 d, 12 weeks"),
     ],
 )
 def test_bad_input_is_one_line_that_says_what_would_do(refused, monkeypatch, tmp_path, arguments, part) -> None:
@@ -155,6 +165,20 @@ def test_a_file_is_named_with_its_line(refused, tmp_path: Path) -> None:
     cluster = "cluster: {accelerator: a100-sxm-80gb}"
     file.write_text(f"triledger: 1\n{cluster}\nmodel: llama-2-7b\nparallelism:\n  tp: 6\n", encoding="utf-8")
     assert f"{file}:5: parallelism.tp: 6 does not divide" in refused("eval", str(file))
+
+
+def test_control_characters_do_not_reach_the_terminal(refused, tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    text = 'triledger: 1\nname: "\\e[31mred"\nmodel: llama-2-7b\ncluster: {accelerator: a100-sxm-80gb}\n'
+    file.write_text(text, encoding="utf-8")
+    assert f"{file}:2: name: character 0x1b is not text" in refused("eval", str(file))
+    assert "\x1b" not in refused("--size\x1b[31m")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(refused, tmp_path: Path) -> None:
+    pipe = tmp_path / "plan.yaml"
+    os.mkfifo(pipe)
+    assert "is a pipe or a device" in refused("eval", str(pipe))
 
 
 @pytest.mark.parametrize("name", ["no/such/folder/x.svg", "no/such/folder/x.csv"])

@@ -55,6 +55,18 @@ PUBLISHED = {
     "gpt2-xl": 1_557_611_200,
     "mpt-7b": 6_658_859_008,
     "gpt-3-175b": 174_615_846_912,
+    "mixtral-8x7b": 46_702_792_704,
+    "mixtral-8x22b": 140_620_634_112,
+    "deepseek-v2": 235_741_434_880,
+    "deepseek-v3": 671_026_404_352,
+    "qwen3-30b-a3b": 30_532_122_624,
+    "qwen3-235b-a22b": 235_093_634_560,
+    "gpt-oss-20b": 20_914_757_184,
+    "gpt-oss-120b": 116_829_156_672,
+    "llama-4-scout": 108_641_793_536,
+    "llama-4-maverick": 401_583_781_376,
+    "gemma-2-9b": 9_241_705_984,
+    "gemma-3-27b": 27_432_406_640,
 }
 #: Sizes that papers print rounded (arXiv 2205.05198, table 3): parameters in billions.
 ROUNDED = {"megatron-22b": 22.1, "mt-nlg-530b": 529.6, "megatron-1t": 1008.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -38,6 +39,8 @@ from triledger.core.figures.memory import memory
 from triledger.core.figures.roofline import roofline
 from triledger.core.figures.serving import concurrency_sweep, serving
 from triledger.core.figures.training import gpus_sweep, training_days
+from triledger.core.legality import legal
+from triledger.core.units import digits, format_quantity
 
 FIGURE_NAMES = list(every_figure())
 
@@ -132,8 +135,8 @@ def test_the_step_hangs_under_the_roof_by_what_it_misses() -> None:
     assert "487 TFLOP/s (49 %)" in chart.marks[-1].label
 
 
-def test_a_memory_bound_step_is_measured_against_the_peak() -> None:
-    assert roofline(serving_report()).title == "Memory bound: decode reaches 7.0 % of peak"
+def test_a_memory_bound_step_is_measured_against_the_roof_too() -> None:
+    assert roofline(serving_report()).title == "Memory bound: decode reaches 70 % of the roof"
 
 
 def test_the_peak_has_its_own_tick() -> None:
@@ -186,7 +189,7 @@ def test_what_does_not_fit_is_hatched() -> None:
     over = {row: sum(b.length for b in chart.bars if b.row == row and b.pattern == "hatched") for row in range(4)}
     assert over[0] == pytest.approx(-report["memory.headroom_bytes"])
     assert (over[2], over[3]) == (0, 0)
-    assert chart.title == "Does not fit: stage 0 needs 10.7 GiB more than there is"
+    assert chart.title == "Does not fit: stage 0 needs 89.9 of 79.2 GiB"
 
 
 def test_many_stages_are_shown_in_runs_by_their_fullest() -> None:
@@ -240,7 +243,7 @@ def test_bars_are_bytes_and_their_solid_part_is_exposed_time() -> None:
         "4.40 GB in 120 ms, hidden",
         "2.10 GB in 50 ms, hidden",
     ]
-    assert chart.title == "Each GPU sends 134 GB a step and waits 8.5 % of it"
+    assert chart.title == "Each GPU sends 134 GB and waits 8.5 % of the step"
 
 
 def test_rows_are_sorted_and_the_smallest_are_summed() -> None:
@@ -272,7 +275,8 @@ def test_the_sweep_keeps_the_plan_and_whole_batches() -> None:
     gpus = gpus_sweep(TRAINING).cluster.gpus
     assert gpus.tolist() == [32, 64, 128, 256, 512, 1024]
     odd = gpus_sweep(TRAINING.with_("training.global_batch", 24).with_("cluster.gpus", 96)).cluster.gpus
-    assert odd.tolist() == [96, 192, 384, 768]
+    assert odd.tolist() == [32, 64, 96, 128, 192, 256, 384, 768]
+    assert all(legal(TRAINING.with_("training.global_batch", 24).with_("cluster.gpus", n)) for n in odd)
     shards = gpus_sweep(TRAINING.with_("parallelism.hsdp_replicas", 2)).cluster.gpus
     assert shards.tolist() == [64, 128, 256, 512, 1024]
 
@@ -291,16 +295,45 @@ def test_the_plan_stands_on_its_curve_with_band_and_bounds() -> None:
 def test_the_deadline_is_read_off_the_curve() -> None:
     chart = training_figure()
     (mark,) = [mark for mark in chart.marks if mark.name == "deadline"]
-    assert mark.y == 90
-    assert mark.x == pytest.approx(64 * (318 / 90) ** (1 / 0.94))
-    assert chart.title == "318 days on 64 GPUs; 90 days would take about 256"
+    days = 318 * (64 / 256) ** 0.94
+    assert (mark.x, mark.y) == (256, pytest.approx(days))
+    assert mark.label == "256 GPUs: 86.4 days"
+    assert chart.title == "318 days on 64 GPUs; 256 would take 86.4 days"
+
+
+def test_the_number_of_gpus_for_a_deadline_is_a_legal_one() -> None:
+    scenario = load_scenario("70b-128xa100-2t-train").with_("training.global_batch", 384)
+    title = figure("training", scenario, evaluate(scenario)).title
+    found = re.search(r"; ([\d\u202f]+) would take ([\d.]+) days", title)
+    assert found, title
+    taken = scenario.with_("cluster.gpus", int(found[1].replace("\u202f", "")))
+    assert legal(taken)
+    assert evaluate(taken)["training.days"] == pytest.approx(float(found[2]), rel=5e-3)
+    assert float(found[2]) <= 90
+
+
+def test_every_number_of_gpus_on_the_curve_tells_its_days_and_cost() -> None:
+    scenario = load_scenario("70b-64xh100-train")
+    chart = figure("training", scenario, evaluate(scenario))
+    at_256 = evaluate(scenario.with_("cluster.gpus", 256))
+    (hover,) = [mark.hover for mark in chart.marks if mark.x == 256]
+    assert hover.startswith(f"256 GPUs: {digits(at_256['training.days'])} days (")
+    assert hover.endswith(f", {format_quantity(at_256['cost.usd'], 'USD')}")
+    assert {mark.x for mark in chart.marks} == set(chart.lines[0].x)
+
+
+def test_one_legal_number_of_gpus_is_drawn_as_points() -> None:
+    scenario = load_scenario("7b-8xa100-train").with_("cluster.gpus", 1).with_("training.global_batch", 1)
+    chart = figure("training", scenario, evaluate(scenario))
+    assert not chart.lines
+    assert {mark.series for mark in chart.marks} == {"bound", "whiteboard", "plan"}
 
 
 def test_a_short_plan_without_a_deadline_is_not_asked_for_one() -> None:
     chart = training_figure(training__days=60.0)
-    assert chart.title == "60.0 days on 64 GPUs"
+    assert chart.title == "60 days on 64 GPUs"
     assert not chart.rules
-    assert [mark.name for mark in chart.marks] == ["plan"]
+    assert [mark.name for mark in chart.marks if mark.label] == ["plan"]
 
 
 def test_the_deadline_of_the_plan_is_drawn_even_where_it_is_out_of_reach() -> None:
@@ -309,10 +342,12 @@ def test_the_deadline_of_the_plan_is_drawn_even_where_it_is_out_of_reach() -> No
         report = replace(report, scenario=TRAINING.with_("training.deadline", deadline * 86400))
         return training_days(report, gpus_curve(report, gpus_sweep(TRAINING)))
 
-    assert chart(318.0, 120.0).title == "318 days on 64 GPUs; 120 days would take about 192"
+    assert chart(318.0, 120.0).title == "318 days on 64 GPUs; 256 would take 86.4 days"
     assert chart(100.0, 110.0).rules[0].label == "110 days"
     late = chart(9000.0, 90.0)
-    assert late.title == "9\u202f000 days on 64 GPUs; 90 days out of reach"
+    assert late.title == "9\u202f000 days on 64 GPUs; even 1\u202f024 miss 90 days"
+    assert chart(9000.0, 1.0).rules[0].label == "1 day"
+    assert chart(9000.0, 0.5).rules[0].label == "12 hours"
     assert [rule.at for rule in late.rules] == [90.0]
     assert late.y.low < 90
 
@@ -321,9 +356,12 @@ def test_fewer_gpus_that_meet_the_deadline_are_named() -> None:
     report = training_report(training__days=60.0)
     report = replace(report, scenario=TRAINING.with_("training.deadline", 90 * 86400.0))
     curve = gpus_curve(report, gpus_sweep(TRAINING))
-    assert training_days(report, curve).title == "60.0 days on 64 GPUs"
+    assert training_days(report, curve).title == "60 days on 64 GPUs"
     roomy = replace(curve, values=dict(curve.values) | {"memory.fits": True})
-    assert training_days(report, roomy).title == "60.0 days on 64 GPUs; about 64 would do for 90 days"
+    assert training_days(report, roomy).title == "60 days on 64 GPUs"
+    deadline = report.scenario.with_("training.deadline", 200 * 86400.0)
+    fewer = training_days(replace(report, scenario=deadline), roomy).title
+    assert fewer == "60 days on 64 GPUs; 32 would take 115 days"
 
 
 def test_numbers_of_gpus_that_do_not_fit_are_dashed() -> None:
@@ -361,13 +399,13 @@ def test_the_curve_is_solid_up_to_what_the_cache_holds() -> None:
     solid, dashed = [line for line in chart.lines if line.series == "prediction"]
     assert (solid.style, dashed.style) == ("solid", "dashed")
     assert solid.x[-1] == dashed.x[0]
-    assert 0.0079 + 0.000065 * 256 < solid.x[-1] < 0.0079 + 0.000065 * 512
+    assert solid.x[-1] == pytest.approx(0.0079 + 0.000065 * 316)
     (full,) = [mark for mark in chart.marks if mark.name == "capacity"]
-    assert (full.x, full.label) == (solid.x[-1], "340 fill the KV cache")
+    assert (full.x, full.label) == (solid.x[-1], "316 fill the KV cache")
 
 
 def test_titles_admit_a_full_cache_and_a_missed_target() -> None:
-    assert serving_figure(512).title.endswith("; the KV cache holds 340")
+    assert serving_figure(512).title.endswith("; the KV cache holds 316")
     slow = replace(serving_report(), scenario=SERVING.with_("serving.tpot_target", 0.005))
     chart = serving(slow, concurrency_curve(slow, concurrency_sweep(slow.scenario)))
     assert chart.title.endswith(", over the 5 ms target")

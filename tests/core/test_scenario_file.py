@@ -178,8 +178,8 @@ def test_another_size_of_memory_forgets_what_the_tool_reported_of_the_old_one() 
     ("path", "text", "said"),
     [
         ("parallelism.tpp", "8", "parallelism.tpp: unknown key; did you mean parallelism.tp?"),
-        ("parallelism", "8", "parallelism: unknown key; "),
-        ("cluster.accelerator.peak", "8", "cluster.accelerator.peak: unknown key; did you mean cluster.accelerator."),
+        ("parallelism", "8", "parallelism: is a section; name one of its fields, for example parallelism.tp"),
+        ("cluster.accelerator.peak", "8", "cluster.accelerator.peak: is a section; name one of its fields, "),
         ("parallelism.tp", "a", "parallelism.tp: 'a' is not a quantity; write for example 8"),
         ("cluster.accelerator.memory", "80", "cluster.accelerator.memory: 80 is too small: 1.00 GiB or more would do"),
         ("parallelism.ep", "8", "parallelism.ep: 8 is not supported, only 1 is"),

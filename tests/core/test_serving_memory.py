@@ -178,6 +178,12 @@ def test_edits_of_a_plan_that_does_not_fit_make_it_fit():
         assert evaluate(changed)["memory.fits"], edit.label
 
 
+def test_the_fullest_engine_holds_whole_requests():
+    one, two = (memory(serving("llama-3-8b", concurrency=n)) for n in (1, 2))
+    assert memory(serving("llama-3-8b", concurrency=3, cluster__gpus=2)).kv_cache == two.kv_cache
+    assert memory(serving("llama-3-8b", concurrency=1, cluster__gpus=128)).kv_cache == one.kv_cache
+
+
 def test_every_choice_has_a_row_with_its_source():
     """What a person can pick exists in the tables."""
     for number in FIELDS["serving.weight_format"].choices:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.core.serving_plans import serving
 from triledger.core.engine import evaluate
 from triledger.core.report import Report
 from triledger.core.scenario import Measured
+from triledger.core.units import format_quantity
 
 LLAMA_70B = "llama-3-70b"
 
@@ -44,6 +46,68 @@ def test_more_requests_than_the_engine_answers_are_said_to_saturate_it():
     [finding] = [f for f in report.findings if f.code == "saturated"]
     path, value = finding.edits[-1].changes[0]
     assert "saturated" not in {f.code for f in evaluate(plan.with_(path, value)).findings}
+
+
+def test_saturation_is_a_result_and_its_edits_end_it():
+    plan = serving(LLAMA_70B, weight_format="int4-g128", concurrency=16)
+    assert evaluate(plan)["serving.saturated"] is False
+    report = evaluate(plan.with_("serving.request_rate", 5.0))
+    assert report["serving.saturated"]
+    [finding] = [f for f in report.findings if f.code == "saturated"]
+    assert len(finding.edits) == 2
+    for edit in finding.edits:
+        changed = evaluate(edit.applied(plan.with_("serving.request_rate", 5.0)))
+        assert not changed["serving.saturated"], edit.label
+        assert changed["memory.fits"], edit.label
+
+
+def test_targets_may_be_swept():
+    plan = serving(LLAMA_70B, tp=8, concurrency=16)
+    one = evaluate(plan)
+    for name in ("tpot", "ttft"):
+        report = evaluate(plan.with_(f"serving.{name}_target", np.array([0.001, 10.0])))
+        over = report[f"serving.over_{name}_target"]
+        assert over.tolist() == pytest.approx([one[f"serving.{name}_s"] / 0.001, one[f"serving.{name}_s"] / 10])
+        assert report.findings == ()
+
+
+def test_other_prompts_are_named_where_they_take_most_of_a_token():
+    """70B in bf16 on eight A100 with 128 requests: 35 of 85 ms are a decode step."""
+    report = evaluate(serving(LLAMA_70B, "a100-sxm-80gb", tp=8, concurrency=128))
+    assert report["serving.decode_step_s"] == report["time.step_s"]
+    waits = report["serving.tpot_s"] - report["serving.decode_step_s"]
+    assert report["serving.prefill_share"] == pytest.approx(waits / report["serving.tpot_s"])
+    assert report["serving.prefill_share"] == pytest.approx(0.59, abs=0.01)
+    [missed] = [f for f in report.findings if f.code == "tpot-target-missed"]
+    assert "Prompts of other requests take 59 % of it; a decode step takes 35.0 ms." in missed.message
+    met = evaluate(serving(LLAMA_70B, "a100-sxm-80gb", tp=8, concurrency=128, tpot_target=0.1))
+    assert {"prefill-share"} <= codes(met)
+
+
+def test_the_time_that_fewer_requests_are_offered_with_is_what_they_take():
+    plan = serving(LLAMA_70B, "a100-sxm-80gb", tp=8, concurrency=128)
+    [missed] = [f for f in evaluate(plan).findings if f.code == "tpot-target-missed"]
+    [edit] = missed.edits
+    then = evaluate(edit.applied(plan))["serving.tpot_s"]
+    assert edit.label == f"Concurrency 64: {format_quantity(then, 'seconds')}"
+
+
+def test_fewer_requests_are_not_offered_where_they_do_not_help():
+    """Four sequences or two: a decode step reads the same weights."""
+    report = evaluate(serving(LLAMA_70B, tp=8, concurrency=4, prompt_tokens=1, tpot_target=0.001))
+    [missed] = [f for f in report.findings if f.code == "tpot-target-missed"]
+    assert missed.edits == ()
+
+
+def test_engines_take_whole_requests():
+    """Sixteen requests on 64 engines: sixteen work, each with one request; the others stand idle."""
+    one = evaluate(serving(LLAMA_70B, weight_format="int4-g128", concurrency=1))
+    plan = serving(LLAMA_70B, weight_format="int4-g128", concurrency=16, cluster__gpus=64)
+    report = evaluate(plan)
+    assert report["serving.output_tokens_per_s"] == pytest.approx(16 * one["serving.output_tokens_per_s"])
+    assert (report["serving.running"], report["serving.busy_replicas"], report["serving.replicas"]) == (16, 16, 64)
+    for key in ("serving.tpot_s", "serving.ttft_s", "memory.kv_cache_bytes", "time.step_s"):
+        assert report[key] == one[key], key
 
 
 def test_a_single_request_is_not_disturbed_by_prompts():
@@ -91,6 +155,23 @@ def test_decode_operators_make_up_the_work_of_the_step():
     assert names <= {point.name for point in decode}
     assert 4 * sum(point.flops for point in decode) == pytest.approx(report["compute.hardware_flops_per_step"])
     assert all(point.achieved_flops <= point.attainable_flops for point in report.points)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5, 100.0])
+def test_a_single_token_has_no_time_per_token_but_a_price(rate):
+    plan = serving("llama-3-8b", output_tokens=1, concurrency=128, request_rate=rate)
+    report = evaluate(plan)
+    assert "serving.tpot_s" not in report
+    assert report["cost.usd_per_million_output_tokens"] > 0
+    # prompts follow each other: 128 at once are no faster than the device
+    assert report["serving.requests_per_s"] * report["serving.ttft_bound_s"] <= 1
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5, 100.0])
+def test_prompts_alone_are_answered(rate):
+    report = evaluate(serving("llama-3-8b", output_tokens=0, concurrency=16, request_rate=rate))
+    assert report["serving.ttft_s"] >= report["serving.ttft_bound_s"]
+    assert report["serving.saturated"] is (rate == 100.0)
 
 
 def test_no_output_has_no_time_per_token_and_no_price():

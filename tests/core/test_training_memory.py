@@ -162,8 +162,7 @@ def test_four_sequences_of_4096_do_not_fit_beside_7b_on_eight_cards() -> None:
     assert report["memory.activations_bytes"] > 68.99 * GB
     finding = next(f for f in report.findings if f.code == "does-not-fit")
     assert finding.severity == "error"
-    edit = next(e for e in finding.edits if e.label == "Full recompute")
-    helped = evaluate(with_all(report.scenario, dict(edit.changes)))
+    helped = evaluate(with_all(report.scenario, {"training.recompute": "full"}))
     assert helped["memory.verdict"] == "fits"
     assert helped["memory.activations_bytes"] < 8 * GB
     assert not [f for f in helped.findings if f.severity == "error"]
@@ -171,7 +170,7 @@ def test_four_sequences_of_4096_do_not_fit_beside_7b_on_eight_cards() -> None:
 
 @pytest.mark.parametrize(("stages", "zero"), [(2, 0), (2, 1), (1, 0), (1, 1), (1, 2)])
 @pytest.mark.parametrize("framework", ["megatron", "torchtitan"])
-def test_every_edit_of_a_plan_that_does_not_fit_saves_memory(stages: int, zero: int, framework: str) -> None:
+def test_every_edit_of_a_plan_that_does_not_fit_makes_it_fit(stages: int, zero: int, framework: str) -> None:
     report = evaluate(
         plan(
             "llama-3-70b",
@@ -185,9 +184,8 @@ def test_every_edit_of_a_plan_that_does_not_fit_saves_memory(stages: int, zero: 
         )
     )
     (finding,) = [f for f in report.findings if f.code == "does-not-fit"]
-    labels = [edit.label for edit in finding.edits]
-    assert {"Sequence parallel", "Flash attention", "Micro-batch 2", "Full recompute", "TP 8"} <= set(labels)
-    assert (f"ZeRO-{zero + 1}" in labels) == (stages == 1 or zero == 0)
+    assert finding.edits
     for edit in finding.edits:
-        helped = evaluate(with_all(report.scenario, dict(edit.changes)))
-        assert helped["memory.total_bytes"] < report["memory.total_bytes"], edit.label
+        helped = evaluate(edit.applied(report.scenario))
+        assert helped["memory.fits"], edit.label
+        assert "illegal-layout" not in {other.code for other in helped.findings}

@@ -42,6 +42,13 @@ POSITIVE = st.floats(min_value=1e-6, max_value=1e18)
         ("3 µs", "seconds", 3e-6),
         ("3 μs", "seconds", 3e-6),
         ("90 d", "seconds", 90 * 86400),
+        ("90", "duration", 90 * 86400),
+        (90, "duration", 90 * 86400),
+        ("36 h", "duration", 36 * 3600),
+        ("12 weeks", "duration", 84 * 86400),
+        ("1 week", "duration", 7 * 86400),
+        ("3 months", "duration", 90 * 86400),
+        ("1.5 y", "duration", 547.5 * 86400),
         ("2 /s", "1/s", 2),
         ("8*16", "count", 128),
         ("2**10 + 24", "count", 1048),
@@ -66,6 +73,7 @@ def test_parses_what_people_write(text: str, unit: str, value: float) -> None:
         ("8.5", "count", "not a whole number; 8 would do"),
         ("80 gib", "bytes", "did you mean GiB?"),
         ("80 stone", "bytes", "known: TiB, GiB"),
+        ("90 moons", "duration", "write for example 90 d, 12 weeks, 3 months or 1 y"),
         ("1,5 TB/s", "bytes/s", "not a quantity"),
         ("0,123 GB", "bytes", "not a quantity"),
         ("nan", "number", "not a quantity"),
@@ -133,6 +141,9 @@ def test_shown_quantities_read_back_to_within_their_digits(value: float, unit: s
         (0.5, "seconds", "0.5 s"),
         (8e-6, "seconds", "8 µs"),
         (90 * 86400.0, "seconds", "90 d"),
+        (90 * 86400.0, "duration", "90 d"),
+        (86400.0, "duration", "1 d"),
+        (1e-30, "duration", "1e-30 s"),
         (700.0, "watts", "700 W"),
         (500.0, "amount", 500),
         (4096, "count", 4096),
@@ -157,6 +168,13 @@ def test_files_say_it_in_the_usual_unit(value: float, unit: str, text: str | flo
         (1_170_000, "USD", "$1.17M"),
         (12.5, "USD", "$12.50"),
         (131_072, "count", "131\u202f072"),
+        (1_048_576, "count", "1\u202f048\u202f576"),
+        (4_194_304, "count", "4\u202f194\u202f304"),
+        (1_048_576.4, "count", "1\u202f048\u202f576"),
+        (1_907_349, "steps", "1\u202f907\u202f349"),
+        (6_738_415_616.0, "parameters", "6\u202f738\u202f415\u202f616"),
+        (86400.0, "duration", "1.00 d"),
+        (43200.0, "duration", "12.0 h"),
         (-0.0012, "number", "−0.00120"),
         (math.inf, "seconds", "∞"),
         (math.nan, "seconds", "not a number"),
@@ -190,3 +208,10 @@ def test_any_unit_of_one_kind_is_understood_alone() -> None:
     ]
     with pytest.raises(QuantityError, match="neither a number nor a quantity"):
         parse_any("70 sheep")
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**15 - 1))
+def test_counts_show_all_their_digits(value: int) -> None:
+    assert parse_quantity(format_quantity(value, "count"), "count") == value
+    assert float(format_quantity(float(value), "steps", 4).replace("\u202f", "")) == value

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.gui.reports import GIB, serving_report, training_report
+from triledger.core import evaluate, load_scenario
+from triledger.core.catalogue import catalogue
 from triledger.core.headlines import Headline, headlines
 from triledger.core.report import Edit, Finding, Report
 from triledger.core.verdict import helpful_edits, verdict
@@ -41,8 +43,56 @@ def test_a_plan_that_fits_is_told_its_bottleneck_distance_and_largest_loss() -> 
 def test_a_plan_that_does_not_fit_is_told_by_how_much_and_where() -> None:
     said = verdict(too_large())
     assert said.severity == "bad"
-    assert said.text.startswith("Does not fit: 12.0 GiB too much on stage 0, start of backward.")
+    # 79.2 usable and 12 short: the peak of 56.4 GiB with what is kept besides
+    assert said.text == (
+        "Does not fit: needs 91.2 of 79.2 GiB with driver and slack, 12.0 GiB too much on stage 0. "
+        "Compute bound: the step takes 2.2× its physical bound."
+    )
     assert said.spans[0][1], "what does not fit is emphasised"
+
+
+def test_what_is_short_and_what_is_there_add_up_on_the_card() -> None:
+    card = headline(too_large(), "Fullest GPU")
+    assert (card.number, card.unit, card.details[0]) == ("56.4", "of 79.2 GiB", "+34.8 slack: 12.0 over")
+
+
+def test_an_impossible_layout_is_said_first_and_alone() -> None:
+    broken = Finding("illegal-layout", "error", "8 does not divide 71 attention heads (1 or 71 do)", "parallelism.tp")
+    said = verdict(replace(training_report(), findings=(broken,)))
+    assert said.severity == "bad"
+    assert said.spans == (("Not possible: Tensor (TP): 8 does not divide 71 attention heads (1 or 71 do).", True),)
+
+
+def late() -> Report:
+    report = training_report(training__over_deadline=350 / 90)
+    return replace(report, scenario=report.scenario.with_("training.deadline", 90 * 86400.0))
+
+
+def test_a_missed_deadline_is_said_and_its_card_is_red() -> None:
+    assert ("Too late: 350 days, the deadline is 90 days. ", True) in verdict(late()).spans
+    card = headline(late(), "Training")
+    assert (card.state, card.details[0]) == ("bad", "deadline 90 days")
+    met = late().scenario.with_("training.deadline", 400 * 86400.0)
+    in_time = replace(training_report(training__over_deadline=350 / 400), scenario=met)
+    assert "late" not in verdict(in_time).text
+    assert headline(in_time, "Training").state == "plain"
+
+
+def test_a_pipeline_bound_plan_is_told_its_bubble_and_not_a_larger_wait() -> None:
+    assert "Pipeline bound: " in verdict(training_report(time__bottleneck="pipeline")).text
+    assert verdict(training_report(time__bottleneck="pipeline")).text.endswith("the pipeline's bubble costs 4.1 %.")
+
+
+def test_a_saturated_plan_says_so_and_not_how_long_the_first_token_takes() -> None:
+    said = verdict(serving_report(serving__saturated=True, serving__ttft_s=2.5))
+    assert said.severity == "bad"
+    assert ("Saturated: the queue grows without end. ", True) in said.spans
+    assert "first token" not in said.text
+
+
+def test_prompts_of_other_requests_are_a_loss_of_a_token() -> None:
+    shared = verdict(serving_report(serving__tpot_s=0.0336))
+    assert shared.text.endswith("4.3× its physical bound; prompts of other requests take 50 %.")
 
 
 def test_a_tight_plan_is_a_warning() -> None:
@@ -53,7 +103,7 @@ def test_a_tight_plan_is_a_warning() -> None:
 
 def test_the_largest_loss_is_named_only_when_it_is_worth_it() -> None:
     quiet = replace(training_report(time__bubble_s=9.0), communication=())
-    assert "the pipeline bubble costs 14 %" in verdict(quiet).text
+    assert "the pipeline's bubble costs 14 %" in verdict(quiet).text
     assert "costs" not in verdict(replace(training_report(time__bubble_s=0.1), communication=())).text
 
 
@@ -66,8 +116,8 @@ def test_exposed_traffic_counts_by_group() -> None:
 def test_serving_tells_its_room_and_the_targets_it_misses() -> None:
     said = verdict(serving_report())
     assert said.text == (
-        "Fits with 7.90 GiB to spare, room for 327 requests. "
-        "Memory bound: a token takes 16.8 ms, 2.1× its physical bound."
+        "Fits with 7.90 GiB to spare; 32 of at most 327 requests. "
+        "Memory bound: a token takes 16.8 ms, 2.1× its physical bound; exposed traffic takes 18 %."
     )
     slow = verdict(serving_report(serving__tpot_s=0.06, serving__ttft_s=2.5))
     assert slow.severity == "warn"
@@ -93,6 +143,36 @@ def test_days_stand_with_their_band_floor_and_whiteboard_figure() -> None:
     assert days.details == ("325–381 · bound 158", "whiteboard 298")
 
 
+def test_a_short_training_is_told_in_hours() -> None:
+    ends = {"training__days_low": 0.0625, "training__days_high": 0.09, "training__bound_days": 0.03}
+    days = headline(training_report(training__days=0.0733, whiteboard__days=0.07, **ends), "Training")
+    assert (days.number, days.unit) == ("1.76", "hours")
+    assert days.details == ("1.50–2.16 · bound 0.720", "whiteboard 1.68")
+
+
+def test_a_whiteboard_without_an_mfu_of_its_own_says_whose_it_uses() -> None:
+    report = training_report()
+    assert headline(report, "Utilisation (MFU)").details[1] == "whiteboard uses this"
+    stated = replace(report, scenario=report.scenario.with_("training.mfu", 0.5))
+    assert headline(stated, "Utilisation (MFU)").details[1] == "whiteboard 50 %"
+
+
+@pytest.mark.parametrize("name", list(catalogue().presets))
+def test_lines_of_a_small_card_are_short(name: str) -> None:
+    for each in headlines(evaluate(load_scenario(name))):
+        assert all(len(line) <= 23 for line in each.details[:2]), each.details
+
+
+def test_the_decode_step_stands_beside_the_time_per_token_that_other_prompts_lengthen() -> None:
+    token = headline(serving_report(serving__tpot_s=0.0357, serving__decode_step_s=0.0212), "Time per token")
+    assert token.details == ("bound 7.90 ms", "step 21.2 ms, MBU 47 %", "whiteboard 5.22 ms")
+
+
+def test_requests_times_their_speed_are_the_throughput() -> None:
+    # 1905 tokens a second at 16.8 ms a token are 32 requests
+    assert headline(serving_report(), "Throughput").details[0] == "32.0 × 59.5 tok/s"
+
+
 def test_memory_is_counted_in_gib_whatever_its_size() -> None:
     small = headline(training_report(memory__total_bytes=0.5 * GIB), "Fullest GPU")
     assert (small.number, small.unit) == ("0.500", "of 79.2 GiB")
@@ -112,7 +192,8 @@ def test_latencies_stand_beside_their_targets() -> None:
 
 def test_more_requests_than_the_cache_holds_stand_out() -> None:
     requests = headline(serving_report(serving__max_concurrency=8.0), "Requests")
-    assert (requests.number, requests.unit, requests.state) == ("32", "of 8", "bad")
+    assert (requests.number, requests.unit, requests.state) == ("32", "of 8 at most", "bad")
+    assert requests.details[0] == "more than fit at once"
 
 
 @pytest.mark.parametrize("report", [training_report(), serving_report()])

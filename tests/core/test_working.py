@@ -139,7 +139,7 @@ def test_every_input_says_where_it_came_from(report: Report) -> None:
     assert "GPUs (cluster.gpus)" in gpus.origin
     assert "NVIDIA A100 data sheet" in peak.origin
     assert peak.text == "312 TFLOP/s"
-    assert mfu.origin == "a constant"
+    assert mfu.origin == "a number of the method"
 
 
 def test_depth_limits_the_working_of_inputs(report: Report) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QSettings
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from triledger.core import load_scenario
 from triledger.core.scenario import Scenario
 from triledger.gui import fonts
-from triledger.gui.files import Dialogs
+from triledger.gui.dialogs import Dialogs
 from triledger.gui.store import Store
 from triledger.gui.theme import LIGHT
 from triledger.gui.window import Window
@@ -23,7 +24,8 @@ class Answers(Dialogs):
     """Answers in place of a person; `asked` lists the questions."""
 
     def __init__(self) -> None:
-        self.open, self.save, self.unsaved = "", "", "discard"
+        self.open, self.save, self.unsaved, self.called = "", "", "discard", ""
+        self.agrees = True
         self.asked: list[str] = []
 
     def path_to_open(self, parent: QWidget, folder: str) -> str:
@@ -37,6 +39,23 @@ class Answers(Dialogs):
     def save_first(self, parent: QWidget, name: str) -> str:
         self.asked.append("unsaved")
         return self.unsaved
+
+    def save_illegal(self, parent: QWidget, reason: str) -> bool:
+        self.asked.append(f"illegal: {reason}")
+        return self.agrees
+
+    def replace(self, parent: QWidget, path: Path) -> bool:
+        self.asked.append(f"replace {path.name}")
+        return self.agrees
+
+    def name(self, parent: QWidget, present: str) -> str:
+        self.asked.append(f"name, not {present}")
+        return self.called
+
+
+def press(qtbot: QtBot, window: Window, keys: str) -> None:
+    """Press a key sequence in the window."""
+    qtbot.keySequence(window, QKeySequence(keys))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,15 @@ def test_a_copied_chart_is_a_picture_and_an_svg(card: ChartCard) -> None:
     assert b"<svg" in bytes(data.data("image/svg+xml").data())
 
 
+def test_what_is_taken_away_is_drawn_for_paper_whatever_the_theme(card: ChartCard, paths: Paths) -> None:
+    card.set_theme(DARK)
+    paths.name = "chart.png"
+    act(card, "Export as PNG…")
+    act(card, "Copy chart")
+    for picture in (QImage(str(paths.folder / "chart.png")), QGuiApplication.clipboard().image()):
+        assert picture.pixelColor(3, 3).name() == "#ffffff"
+
+
 def test_a_copied_table_is_text_for_sheets_and_html_for_documents(card: ChartCard) -> None:
     act(card, "Copy table")
     data = QGuiApplication.clipboard().mimeData()
@@ -169,7 +179,7 @@ def test_a_hidden_grid_is_not_computed_and_catches_up_when_it_is_shown(grid: Cha
     store.flush()
     assert grid.chart("memory").figure == before
     grid.show()
-    assert grid.chart("memory").figure == memory(store.report)
+    assert grid.chart("memory").figure == replace(memory(store.report), scenario=store.title)
 
 
 def end_of(grid: ChartGrid) -> float:

@@ -255,7 +255,8 @@ def test_a_choice_sends_what_a_person_picks_and_not_what_is_shown(qtbot: QtBot) 
 
 @pytest.fixture
 def search(qtbot: QtBot) -> SearchChoice:
-    box = SearchChoice(lambda: [("llama-3-8b", "Llama 3 8B"), ("qwen-7b", "Qwen 7B")])
+    models = {"llama-3-8b": "Llama 3 8B", "llama-3-70b": "Llama 3 70B", "qwen-7b": "Qwen 7B"}
+    box = SearchChoice(lambda: list(models.items()))
     qtbot.addWidget(box)
     box.show_choice("llama-3-8b", "Llama 3 8B")
     box.show()
@@ -287,9 +288,38 @@ def test_what_is_no_entry_is_sent_as_it_was_typed(qtbot: QtBot, search: SearchCh
     assert chosen.args == ["25 GB/s"]
     search.refuse("unknown")
     assert search.wrong
-    qtbot.keyClick(edit, Qt.Key.Key_Escape)
+    with qtbot.waitSignal(search.given_up):
+        qtbot.keyClick(edit, Qt.Key.Key_Escape)
     assert not search.wrong
     assert edit.text() == "Llama 3 8B"
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support grabbing the keyboard")
+@pytest.mark.parametrize(
+    ("typed", "sent"), [("70", "llama-3-70b"), ("QWEN", "qwen-7b"), ("llama", "llama"), ("llama 3 8b", "llama-3-8b")]
+)
+def test_a_click_selects_what_stands_there_and_enter_takes_the_only_hit(
+    qtbot: QtBot, search: SearchChoice, typed: str, sent: str
+) -> None:
+    edit = search.lineEdit()
+    assert edit is not None
+    qtbot.mouseClick(edit, LEFT)
+    assert edit.selectedText() == "Llama 3 8B"
+    qtbot.keyClicks(edit, typed)
+    assert edit.text() == typed
+    with qtbot.waitSignal(search.chosen) as chosen:
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert chosen.args == [sent]
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support grabbing the keyboard")
+def test_a_second_click_puts_the_cursor_between_the_letters(qtbot: QtBot, search: SearchChoice) -> None:
+    edit = search.lineEdit()
+    assert edit is not None
+    qtbot.mouseClick(edit, LEFT)
+    qtbot.wait(QApplication.doubleClickInterval() + 10)
+    qtbot.mouseClick(edit, LEFT)
+    assert not edit.hasSelectedText()
 
 
 def test_a_switch_answers_to_the_mouse_and_the_space_bar(qtbot: QtBot) -> None:

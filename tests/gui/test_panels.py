@@ -224,9 +224,30 @@ def test_a_model_is_chosen_by_name_and_an_unknown_one_is_refused(
     assert store.scenario.model == catalogue().models["llama-2-7b"]
     edit.setText("llama-nine")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert row.error
+    assert row.error.startswith("'llama-nine' is not in the catalogue")
+    assert "known:" not in row.error, "the box lists them itself"
     assert row.control.wrong
     assert store.scenario.model.id == "llama-2-7b"
+    qtbot.keyClick(edit, Qt.Key.Key_Escape)
+    assert row.error == ""
+    assert not row.control.wrong
+    assert edit.text() == catalogue().models["llama-2-7b"].name
+
+
+def test_a_serving_engine_is_chosen_by_its_name(qtbot: QtBot, panel: Callable[[str], Panel], store: Store) -> None:
+    store.set("kind", "serving")
+    row = panel("workload").row("serving.engine")
+    assert isinstance(row, CatalogueRow)
+    edit = row.control.lineEdit()
+    assert edit is not None
+    assert edit.text() == "vLLM V1"
+    qtbot.mouseClick(edit, LEFT)
+    qtbot.keyClicks(edit, "sglang")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert row.error == ""
+    assert store.scenario.serving.engine == "sglang-0.5"
+    assert edit.text() == "SGLang 0.5"
+    assert store.undo_stack.undoText() == "Engine vLLM V1 → SGLang 0.5"
 
 
 def test_a_switch_and_a_choice_set_their_fields(qtbot: QtBot, panel: Callable[[str], Panel], store: Store) -> None:

@@ -139,6 +139,34 @@ def test_a_suggestion_is_one_step_under_its_own_name(store: Store, plan: Scenari
     assert store.scenario == plan
 
 
+def test_a_suggestion_that_would_break_a_rule_is_refused_with_the_rule(
+    qtbot: QtBot, store: Store, plan: Scenario
+) -> None:
+    with qtbot.waitSignal(store.failed) as said:
+        store.apply_edit(Edit("TP 1, PP 512", (("parallelism.tp", 1), ("parallelism.pp", 512))))
+    assert said.args[0].startswith("TP 1, PP 512 is not possible in this plan: ")
+    assert store.scenario is plan
+    assert store.undo_stack.count() == 0
+
+
+def test_a_plan_that_was_changed_no_longer_has_the_bare_name_of_what_it_came_from(store: Store, tmp_path) -> None:
+    name = store.scenario.name
+    assert store.title == name
+    store.set("model.layers", 76)
+    assert store.title == f"{name} (changed)"
+    store.set("name", "Mine")
+    assert store.title == "Mine"
+    store.undo_stack.undo()
+    store.saved(tmp_path / "plan.yaml")
+    assert store.title == name
+    store.set("model.layers", 72)
+    assert store.title == f"{name} (changed)"
+    for _ in range(2):
+        store.undo_stack.undo()
+    assert store.scenario == store.origin
+    assert store.title == name
+
+
 def test_when_the_engine_fails_the_last_report_stays_and_one_line_says_so(
     qtbot: QtBot, counted: Store, engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:

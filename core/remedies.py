@@ -1,0 +1,143 @@
+"""Changes that would make a training plan fit into memory or meet its deadline, each tried before it is offered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .ledgers import training_memory as held
+from .ledgers.usable import usable_memory
+from .legality import allowed, legal
+from .machine.device import machine_of
+from .machine.rates import rates
+from .model.layers import build
+from .numeric import Number
+from .report import Edit, Report
+from .scenario import Scenario
+from .training.layout import layout_of
+from .training.step import balanced, time_parts
+from .units import format_quantity
+
+MOST_EDITS = 3
+#: Most changes that one edit combines, and how far the number of GPUs may move.
+_MOST_COMBINED, _REACH = 3, 16
+
+
+def nearby_gpus(scenario: Scenario) -> tuple[int, ...]:
+    """The numbers of GPUs on which the plan is legal, from a sixteenth of its own to sixteen times as many."""
+    own = scenario.cluster.gpus
+    return tuple(n for n in allowed(scenario, "cluster.gpus") if own <= n * _REACH and n <= own * _REACH)
+
+
+def memory_edits(scenario: Scenario, tight: bool) -> tuple[Edit, ...]:
+    """Changes after which the plan fits (a tight one: with room), cheapest in time first.
+
+    Where none does alone, the first combination that does; where there is none, the largest savings, labelled so.
+    """
+    short = _shortage(scenario, tight)
+    tried = [(edit, after) for edit in _candidates(scenario) if (after := _after(scenario, edit, tight)) < short]
+    enough: dict[str, Edit] = {}
+    for edit, after in tried:  # of the changes of one field the first that is enough
+        if after <= 0:
+            enough.setdefault(edit.changes[0][0], edit)
+    if enough:
+        return tuple(enough.values())[:MOST_EDITS]
+    tried.sort(key=lambda pair: pair[1])
+    if combined := _combined(scenario, [edit for edit, _ in tried], tight):
+        return (combined,)
+    savings = ((edit, format_quantity(short - after, "bytes")) for edit, after in tried[:MOST_EDITS])
+    return tuple(Edit(f"{edit.label}: −{saved}", edit.changes) for edit, saved in savings)
+
+
+def deadline_edits(scenario: Scenario, over: float, evaluate: Callable[[Scenario], Report]) -> Iterator[Edit]:
+    """The least legal number of GPUs that meets the deadline, and the tokens that the present ones train on in it.
+
+    `over` is the time of the plan over the time there is.
+    """
+    more = np.array([n for n in nearby_gpus(scenario) if n > scenario.cluster.gpus], dtype=float)
+    if more.size:
+        report = evaluate(scenario.with_("cluster.gpus", more))
+        enough = more[np.broadcast_to((report["training.over_deadline"] <= 1) & report["memory.fits"], more.shape)]
+        if enough.size:
+            yield _more_gpus(int(enough[0]))
+    tokens = scenario.training.tokens / over
+    unit = 10.0 ** (math.floor(math.log10(tokens)) - 1)
+    fewer = math.floor(tokens / unit) * unit
+    yield Edit(f"{format_quantity(fewer, 'tokens', 2)} tokens", (("training.tokens", fewer),))
+
+
+def _candidates(scenario: Scenario) -> Iterator[Edit]:
+    """Single changes that may save memory, cheapest in time first."""
+    training, parallel = scenario.training, scenario.parallelism
+    if parallel.tp > 1 and not parallel.sp:
+        yield Edit("Sequence parallel", (("parallelism.sp", True),))
+    if training.attention != "flash":
+        yield Edit("Flash attention", (("training.attention", "flash"),))
+    elif training.recompute == "none":
+        yield Edit("Selective recompute", (("training.recompute", "selective"),))
+    for size in sorted({int(training.micro_batch) // 2, 1}, reverse=True):
+        if 0 < size < training.micro_batch:
+            yield Edit(f"Micro-batch {size}", (("training.micro_batch", size),))
+    if training.recompute != "full":
+        yield Edit("Full recompute", (("training.recompute", "full"),))
+    # a pipeline keeps its gradients whole and its weights gathered until the end of the step
+    highest = 1 if parallel.pp > 1 else 3
+    for stage in sorted({parallel.zero + 1, highest}):
+        if parallel.zero < stage <= highest:
+            yield Edit(f"ZeRO-{stage}", (("parallelism.zero", stage),))
+    for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
+        if wider <= scenario.cluster.gpus_per_node:
+            yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
+
+
+def _after(scenario: Scenario, edit: Edit, tight: bool) -> float:
+    """Bytes that the plan is still short of after an edit; infinite where that is not legal."""
+    changed = edit.applied(scenario)
+    return _shortage(changed, tight) if legal(changed) else math.inf
+
+
+def _combined(scenario: Scenario, edits: list[Edit], tight: bool) -> Edit | None:
+    """The edits that save most together, at most three, as one; with more GPUs where they need them."""
+    best = edits[0] if edits else Edit("", ())
+    for _ in range(_MOST_COMBINED - 1):
+        tried = [(edit, _after(scenario, edit, tight)) for edit in _joined(best, edits)]
+        if enough := [edit for edit, after in tried if after <= 0]:
+            return enough[0]
+        best = min(tried, key=lambda pair: pair[1])[0] if tried else best
+    changed = best.applied(scenario)
+    more = np.array([n for n in nearby_gpus(changed) if n > scenario.cluster.gpus], dtype=float)
+    if not more.size:
+        return None
+    short = np.broadcast_to(_shortage(changed.with_("cluster.gpus", more), tight), more.shape)
+    if not (short <= 0).any():
+        return None
+    return _join(best, _more_gpus(int(more[short <= 0][0])))
+
+
+def _joined(first: Edit, edits: list[Edit]) -> Iterator[Edit]:
+    """An edit together with each one that changes something else."""
+    taken = {path for path, _ in first.changes}
+    return (_join(first, edit) for edit in edits if not taken & {path for path, _ in edit.changes})
+
+
+def _join(first: Edit, second: Edit) -> Edit:
+    return Edit(" + ".join(filter(None, (first.label, second.label))), (*first.changes, *second.changes))
+
+
+def _more_gpus(gpus: int) -> Edit:
+    return Edit(f"{format_quantity(gpus, 'count')} GPUs", (("cluster.gpus", gpus),))
+
+
+def _shortage(scenario: Scenario, tight: bool) -> Any:
+    """Bytes that a plan needs beyond what a device has, or beyond the share of it that leaves room."""
+    constants, model, device = rates(scenario), build(scenario.model), scenario.cluster.accelerator
+    layout = layout_of(scenario, constants)
+    if scenario.parallelism.stage_balance == "by-time":
+        layout = balanced(scenario, layout, time_parts(scenario, model, layout, machine_of(scenario, constants)))
+    peak = held.peak_memory(held.TrainingMemory(scenario, model, layout)).total
+    margins = constants.peak_margin, constants.context_bytes, constants.communicator_bytes
+    need: Number = held.needed_bytes(peak, *margins, scenario.cluster.gpus)
+    return need - usable_memory(device) * (constants.tight if tight else 1.0)
