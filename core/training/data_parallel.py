@@ -6,8 +6,9 @@ Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distrib
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from ..machine.collectives import Group, collective
+from ..machine.collectives import Collective, Group, collective
 from ..numeric import Number, floor, is_array, maximum, minimum, where
 from ..scenario import Scenario
 from ..sums import add_seconds, times_bytes, times_seconds
@@ -120,108 +121,10 @@ class DataParallelTime:
     exposed: Number
 
 
-def data_parallel_time(
-    scenario: Scenario,
-    layout: Layout,
-    pipe: PipelineTime,
-    block_share: Number,
-    ends: tuple[Number, Number],
-    widths: tuple[Number, Number],
-    framework: dict,
-    kappa: Number,
-) -> DataParallelTime:
-    """Flows of the data parallel group; `ends`: embedding and head, `widths`: bytes of gradient and weight."""
-    whole = int(framework["accumulate_whole"])
-    reductions = reductions_of_step(layout.micro_batches, layout.pipeline, whole)
-    if scenario.parallelism.zero == 3:
-        time = _sharded(scenario, layout, pipe, block_share, ends, widths, reductions, kappa)
-    else:
-        time = _reduced(scenario, layout, pipe, block_share, ends, widths, reductions, framework, kappa)
-    replicas = scenario.parallelism.hsdp_replicas
-    if scenario.parallelism.zero and (is_array(replicas) or replicas > 1):
-        return _across_replicas(time, layout, pipe, block_share, ends, widths[0], kappa)
-    return time
-
-
-def _reduced(
-    scenario: Scenario,
-    layout: Layout,
-    pipe: PipelineTime,
-    block_share: Number,
-    ends: tuple[Number, Number],
-    widths: tuple[Number, Number],
-    reductions: Number,
-    framework: dict,
-    kappa: Number,
-) -> DataParallelTime:
-    """ZeRO 0 to 2: gradients reduced, and updated weights gathered where the optimizer is sharded."""
-    zero, hide = scenario.parallelism.zero, scenario.overlap.dp
-    group = layout.shard_group if zero else layout.data_group
-    gradient_width, weight_width = widths
-    psi = _rank_parameters(layout, block_share, ends)
-    buffer = buffer_bytes(gradient_width, psi)
-    stated = scenario.training.bucket_bytes
-    pieces = buckets(layout.virtual, buffer, framework["bucket"] if stated is None else stated)
-    kind = "all-reduce" if zero == 0 else "reduce-scatter"
-    reduce = collective(kind, buffer, group, layout.fabric, pieces)
-    repeats = reductions if zero == 2 else 1.0
-    window = backward_window(pieces, layout.layers, layout.pipeline, pipe.block.backward_seconds)
-    cost = exposed_behind(reduce.seconds, window, kappa) if hide else reduce.seconds
-    cost = only_if_sharded(group.ranks, times_seconds(repeats, cost))
-    sent, seconds = times_bytes(repeats, reduce.sent), times_seconds(repeats, reduce.seconds)
-    behind = "backward" if hide else ""
-    flows = [Flow("gradients", "gradients", kind, sent, seconds, cost, repeats, behind, group)]
-    if zero > 0:
-        gather = collective("all-gather", buffer_bytes(weight_width, psi), group, layout.fabric, pieces)
-        hide = hide and scenario.overlap.parameter_gather
-        window = forward_window(layout.layers, layout.pipeline, pipe.block.forward_seconds)
-        cost = exposed_behind(gather.seconds, window, kappa) if hide else gather.seconds
-        cost = only_if_sharded(group.ranks, cost)
-        behind = "next forward" if hide else ""
-        flows.append(
-            Flow("updated weights", "weights", "all-gather", gather.sent, gather.seconds, cost, 1.0, behind, group)
-        )
-    exposed = flows[0].exposed if len(flows) == 1 else add_seconds(flows[0].exposed, flows[1].exposed)
-    return DataParallelTime(tuple(flows), exposed)
-
-
-def _rank_parameters(layout: Layout, block_share: Number, ends: tuple[Number, Number]) -> Number:
-    blocks = mean_stage_parameters(layout.layers, block_share, layout.pipeline)
-    return reduced_parameters(blocks, *ends, layout.pipeline)
-
-
 @formula("w_g·ψ/D_s", "B", "Zhao 2023, arXiv 2304.11277: hybrid sharding")
 def replica_bytes(width: Number, parameters: Number, shards: Number) -> Number:
     """Gradient shard of a rank, which is summed over the replicas of the shard group."""
     return width * parameters / shards
-
-
-def _across_replicas(
-    time: DataParallelTime,
-    layout: Layout,
-    pipe: PipelineTime,
-    block_share: Number,
-    ends: tuple[Number, Number],
-    width: Number,
-    kappa: Number,
-) -> DataParallelTime:
-    """The flows inside the shard group and one all-reduce of the gradient shards over its replicas."""
-    buffer = replica_bytes(width, _rank_parameters(layout, block_share, ends), layout.shards)
-    reduce = collective("all-reduce", buffer, layout.replica_group, layout.fabric)
-    window = backward_window(1.0, layout.layers, layout.pipeline, pipe.block.backward_seconds)
-    cost = only_if_sharded(layout.replica_group.ranks, exposed_behind(reduce.seconds, window, kappa))
-    flow = Flow(
-        "gradients of replicas",
-        "gradients",
-        "all-reduce",
-        reduce.sent,
-        reduce.seconds,
-        cost,
-        1.0,
-        "backward",
-        layout.replica_group,
-    )
-    return DataParallelTime((*time.flows, flow), add_seconds(time.exposed, cost))
 
 
 @formula("S_embedding + S_head", "B")
@@ -242,74 +145,6 @@ def in_proportion(exposed: Number, seconds: Number, all_seconds: Number) -> Numb
     return exposed * seconds / maximum(all_seconds, 1e-30)
 
 
-def _sharded(
-    scenario: Scenario,
-    layout: Layout,
-    pipe: PipelineTime,
-    block_share: Number,
-    ends: tuple[Number, Number],
-    widths: tuple[Number, Number],
-    reductions: Number,
-    kappa: Number,
-) -> DataParallelTime:
-    """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
-    gradient_width, weight_width = widths
-    group, fabric = layout.shard_group, layout.fabric
-    gather = collective("all-gather", buffer_bytes(weight_width, block_share), group, fabric)
-    scatter = collective("reduce-scatter", buffer_bytes(gradient_width, block_share), group, fabric)
-    root = collective("all-gather", ends_bytes(weight_width, *ends, layout.pipeline), group, fabric)
-    root_back = collective("reduce-scatter", ends_bytes(gradient_width, *ends, layout.pipeline), group, fabric)
-    both_ends = add_seconds(root.seconds, root_back.seconds)
-    ahead, back = pipe.block.forward_seconds, pipe.block.backward_seconds
-    alone = sharded_exposed(
-        layout.micro_batches,
-        reductions,
-        layout.layers,
-        exposed_behind(gather.seconds, ahead, kappa),
-        exposed_behind(gather.seconds, back, kappa),
-        exposed_behind(add_seconds(gather.seconds, scatter.seconds), back, kappa),
-        gather.seconds,
-        scatter.seconds,
-        both_ends,
-    )
-    piped = sharded_exposed_in_pipeline(
-        layout.layers, layout.pipeline, gather.seconds, ahead, scatter.seconds, back, both_ends
-    )
-    gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
-    gather_seconds = flow_seconds(gathers, layout.layers, layout.pipeline, gather.seconds, root.seconds)
-    scatter_seconds = flow_seconds(reductions, layout.layers, layout.pipeline, scatter.seconds, root_back.seconds)
-    together, hide = add_seconds(gather_seconds, scatter_seconds), scenario.overlap.dp
-    exposed = at_most(where(layout.pipeline > 1, piped, alone), together) if hide else together
-    exposed = only_if_sharded(group.ranks, exposed)
-    return DataParallelTime(
-        (
-            Flow(
-                "weights",
-                "weights",
-                "all-gather",
-                flow_bytes(gathers, layout.layers, layout.pipeline, gather.sent, root.sent),
-                gather_seconds,
-                in_proportion(exposed, gather_seconds, together),
-                gathers,
-                "previous layer" if hide else "",
-                group,
-            ),
-            Flow(
-                "gradients",
-                "gradients",
-                "reduce-scatter",
-                flow_bytes(reductions, layout.layers, layout.pipeline, scatter.sent, root_back.sent),
-                scatter_seconds,
-                in_proportion(exposed, scatter_seconds, together),
-                reductions,
-                "next layer's backward" if hide else "",
-                group,
-            ),
-        ),
-        exposed,
-    )
-
-
 @formula("n·(L/p·t + t_ends)", "s")
 def flow_seconds(count: Number, layers: Number, pipeline: Number, block: Number, ends: Number) -> Number:
     """Time of a collective over all blocks of a stage and its ends, several times a step."""
@@ -320,3 +155,160 @@ def flow_seconds(count: Number, layers: Number, pipeline: Number, block: Number,
 def flow_bytes(count: Number, layers: Number, pipeline: Number, block: Number, ends: Number) -> Number:
     """Bytes of a collective over all blocks of a stage and its ends, several times a step."""
     return count * (layers / pipeline * block + ends)
+
+
+@dataclass(frozen=True)
+class DataParallel:
+    """What the traffic of the data parallel group depends on.
+
+    `embedding` and `head` are the parameters of a rank at the ends of the model, `block` those of one block;
+    widths are bytes of one gradient and of one gathered weight.
+    """
+
+    scenario: Scenario
+    layout: Layout
+    pipe: PipelineTime
+    block: Number
+    embedding: Number
+    head: Number
+    gradient_width: Number
+    weight_width: Number
+    framework: dict
+    kappa: Number
+
+    def time(self) -> DataParallelTime:
+        """Flows of the data parallel group in one step, and what of them the step waits for."""
+        parallel = self.scenario.parallelism
+        time = self._sharded() if parallel.zero == 3 else self._reduced()
+        if parallel.zero and (is_array(parallel.hsdp_replicas) or parallel.hsdp_replicas > 1):
+            return self._across_replicas(time)
+        return time
+
+    @cached_property
+    def _reductions(self) -> Number:
+        whole = int(self.framework["accumulate_whole"])
+        return reductions_of_step(self.layout.micro_batches, self.layout.pipeline, whole)
+
+    @cached_property
+    def _parameters(self) -> Number:
+        blocks = mean_stage_parameters(self.layout.layers, self.block, self.layout.pipeline)
+        return reduced_parameters(blocks, self.embedding, self.head, self.layout.pipeline)
+
+    def _window(self, pieces: Number) -> Number:
+        layout = self.layout
+        return backward_window(pieces, layout.layers, layout.pipeline, self.pipe.block.backward_seconds)
+
+    def _reduced(self) -> DataParallelTime:
+        """ZeRO 0 to 2: gradients reduced, and updated weights gathered where the optimizer is sharded."""
+        scenario, layout = self.scenario, self.layout
+        zero, hide = scenario.parallelism.zero, scenario.overlap.dp
+        group = layout.shard_group if zero else layout.data_group
+        buffer = buffer_bytes(self.gradient_width, self._parameters)
+        stated = scenario.training.bucket_bytes
+        pieces = buckets(layout.virtual, buffer, self.framework["bucket"] if stated is None else stated)
+        kind = "all-reduce" if zero == 0 else "reduce-scatter"
+        reduce = collective(kind, buffer, group, layout.fabric, pieces)
+        repeats = self._reductions if zero == 2 else 1.0
+        cost = exposed_behind(reduce.seconds, self._window(pieces), self.kappa) if hide else reduce.seconds
+        cost = only_if_sharded(group.ranks, times_seconds(repeats, cost))
+        sent, seconds = times_bytes(repeats, reduce.sent), times_seconds(repeats, reduce.seconds)
+        behind = "backward" if hide else ""
+        flow = Flow("gradients", "gradients", kind, sent, seconds, cost, repeats, behind, group)
+        if zero == 0:
+            return DataParallelTime((flow,), cost)
+        gather = self._gathered(group, pieces)
+        return DataParallelTime((flow, gather), add_seconds(cost, gather.exposed))
+
+    def _gathered(self, group: Group, pieces: Number) -> Flow:
+        """Updated weights on their way to all ranks."""
+        layout, overlap = self.layout, self.scenario.overlap
+        buffer = buffer_bytes(self.weight_width, self._parameters)
+        gather = collective("all-gather", buffer, group, layout.fabric, pieces)
+        hide = overlap.dp and overlap.parameter_gather
+        window = forward_window(layout.layers, layout.pipeline, self.pipe.block.forward_seconds)
+        cost = exposed_behind(gather.seconds, window, self.kappa) if hide else gather.seconds
+        cost = only_if_sharded(group.ranks, cost)
+        behind = "next forward" if hide else ""
+        return Flow("updated weights", "weights", "all-gather", gather.sent, gather.seconds, cost, 1.0, behind, group)
+
+    def _across_replicas(self, time: DataParallelTime) -> DataParallelTime:
+        """The flows inside the shard group and one all-reduce of the gradient shards over its replicas."""
+        group = self.layout.replica_group
+        buffer = replica_bytes(self.gradient_width, self._parameters, self.layout.shards)
+        reduce = collective("all-reduce", buffer, group, self.layout.fabric)
+        cost = only_if_sharded(group.ranks, exposed_behind(reduce.seconds, self._window(1.0), self.kappa))
+        flow = Flow(
+            "gradients of replicas",
+            "gradients",
+            "all-reduce",
+            reduce.sent,
+            reduce.seconds,
+            cost,
+            1.0,
+            "backward",
+            group,
+        )
+        return DataParallelTime((*time.flows, flow), add_seconds(time.exposed, cost))
+
+    def _ends(self, width: Number) -> Number:
+        return ends_bytes(width, self.embedding, self.head, self.layout.pipeline)
+
+    def _sharded(self) -> DataParallelTime:
+        """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
+        layout, kappa = self.layout, self.kappa
+        group, fabric = layout.shard_group, layout.fabric
+        gather = collective("all-gather", buffer_bytes(self.weight_width, self.block), group, fabric)
+        scatter = collective("reduce-scatter", buffer_bytes(self.gradient_width, self.block), group, fabric)
+        root = collective("all-gather", self._ends(self.weight_width), group, fabric)
+        root_back = collective("reduce-scatter", self._ends(self.gradient_width), group, fabric)
+        both_ends = add_seconds(root.seconds, root_back.seconds)
+        ahead, back = self.pipe.block.forward_seconds, self.pipe.block.backward_seconds
+        alone = sharded_exposed(
+            layout.micro_batches,
+            self._reductions,
+            layout.layers,
+            exposed_behind(gather.seconds, ahead, kappa),
+            exposed_behind(gather.seconds, back, kappa),
+            exposed_behind(add_seconds(gather.seconds, scatter.seconds), back, kappa),
+            gather.seconds,
+            scatter.seconds,
+            both_ends,
+        )
+        piped = sharded_exposed_in_pipeline(
+            layout.layers, layout.pipeline, gather.seconds, ahead, scatter.seconds, back, both_ends
+        )
+        waited = where(layout.pipeline > 1, piped, alone)
+        gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
+        return self._sharded_flows((gathers, self._reductions), (gather, scatter), (root, root_back), waited)
+
+    def _sharded_flows(
+        self,
+        counts: tuple[Number, Number],
+        blocks: tuple[Collective, Collective],
+        ends: tuple[Collective, Collective],
+        waited: Number,
+    ) -> DataParallelTime:
+        """Gathering and scattering as two flows, which share what is waited for by their times."""
+        layers, pipeline = self.layout.layers, self.layout.pipeline
+        group, hide = self.layout.shard_group, self.scenario.overlap.dp
+        seconds = [
+            flow_seconds(count, layers, pipeline, block.seconds, end.seconds)
+            for count, block, end in zip(counts, blocks, ends, strict=True)
+        ]
+        sent = [
+            flow_bytes(count, layers, pipeline, block.sent, end.sent)
+            for count, block, end in zip(counts, blocks, ends, strict=True)
+        ]
+        together = add_seconds(*seconds)
+        exposed = only_if_sharded(group.ranks, at_most(waited, together) if hide else together)
+        weights, gradients = (in_proportion(exposed, each, together) for each in seconds)
+        before, after = ("previous layer", "next layer's backward") if hide else ("", "")
+        return DataParallelTime(
+            (
+                Flow("weights", "weights", "all-gather", sent[0], seconds[0], weights, counts[0], before, group),
+                Flow(
+                    "gradients", "gradients", "reduce-scatter", sent[1], seconds[1], gradients, counts[1], after, group
+                ),
+            ),
+            exposed,
+        )

@@ -15,7 +15,7 @@ from ..scenario import Scenario
 from ..sums import add_seconds
 from ..terms import formula
 from .block import BlockTime, BlockTimer
-from .data_parallel import DataParallelTime, data_parallel_time, only_if_sharded
+from .data_parallel import DataParallel, DataParallelTime, only_if_sharded
 from .ends import EndTime, embedding_time, head_time
 from .layout import Layout
 from .pipeline import PipelineTime, in_one_domain, pipeline_time, steady_seconds
@@ -128,16 +128,18 @@ def step_time(
     framework = table("frameworks")[scenario.training.framework]
     pipe = pipeline_time(layout, parts.block, parts.embedding, parts.head, rates.kappa, model.hidden)
     head = 0.0 if model.spec.tied else memory.embedding_share
-    reduction = data_parallel_time(
+    reduction = DataParallel(
         scenario,
         layout,
         pipe,
-        memory.block_share,
-        (memory.embedding_share, head),
-        (machine.gradient_bytes, _travelling(scenario, memory.widths.gathered)),
-        framework,
-        rates.kappa,
-    )
+        block=memory.block_share,
+        embedding=memory.embedding_share,
+        head=head,
+        gradient_width=machine.gradient_bytes,
+        weight_width=_travelling(scenario, memory.widths.gathered),
+        framework=framework,
+        kappa=rates.kappa,
+    ).time()
     tied, tied_sent = _tied(model, layout, memory, machine)
     optimizer = _optimizer(scenario, layout, memory, machine)
     steady = steady_seconds(layout.micro_batches, pipe.slowest_stage)
