@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .ledgers import fit
 from .ledgers import training_memory as held
 from .ledgers.usable import usable_memory
 from .legality import allowed, legal
@@ -139,5 +140,5 @@ def _shortage(scenario: Scenario, tight: bool) -> Any:
         layout = balanced(scenario, layout, time_parts(scenario, model, layout, machine_of(scenario, constants)))
     peak = held.peak_memory(held.TrainingMemory(scenario, model, layout)).total
     margins = constants.peak_margin, constants.context_bytes, constants.communicator_bytes
-    need: Number = held.needed_bytes(peak, *margins, scenario.cluster.gpus)
+    need: Number = fit.needed_bytes(peak, *margins, scenario.cluster.gpus)
     return need - usable_memory(device) * (constants.tight if tight else 1.0)

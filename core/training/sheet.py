@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ledgers import compute
+from ..ledgers import compute, fit
 from ..ledgers import training_memory as held
+from ..ledgers.training_items import optimizer_bytes, static_bytes
 from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
@@ -98,20 +99,20 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
     peak = held.peak_memory(memory)
     device = scenario.cluster.accelerator
     usable = usable_memory(device)
-    need = held.needed_bytes(
+    need = fit.needed_bytes(
         peak.total, constants.peak_margin, constants.context_bytes, constants.communicator_bytes, scenario.cluster.gpus
     )
     items = peak.items
     sheet.values |= {f"memory.{name}_bytes": items[name] for name in held.ITEMS}
     sheet.values |= {
-        "memory.optimizer_bytes": held.optimizer_bytes(items["master_weights"], items["momentum"], items["variance"]),
+        "memory.optimizer_bytes": optimizer_bytes(items["master_weights"], items["momentum"], items["variance"]),
         "memory.static_bytes": _static(memory),
         "memory.total_bytes": peak.total,
         "memory.needed_bytes": need,
         "memory.usable_bytes": usable,
-        "memory.headroom_bytes": held.headroom_bytes(usable, need),
-        "memory.fits": held.fits(need, usable),
-        "memory.verdict": held.verdict(need, usable, constants.tight),
+        "memory.headroom_bytes": fit.headroom_bytes(usable, need),
+        "memory.fits": fit.fits(need, usable),
+        "memory.verdict": fit.verdict(need, usable, constants.tight),
         "memory.peak_stage": fullest_stage(peak.stage),
         "memory.peak_instant": _words(peak.instant, held.INSTANTS),
         "memory.parameters_per_gpu": memory.parameters(peak.stage),
@@ -122,7 +123,7 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
 
 def _static(memory: held.TrainingMemory) -> Number:
     static = memory.static(0.0)
-    return held.static_bytes(*static.values())
+    return static_bytes(*static.values())
 
 
 def _words(instant: Number, words: tuple[str, ...]) -> Any:
@@ -205,7 +206,7 @@ def _bound(
     link = maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie)
     psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
     owned = days.owned_mean(psi, layout.shards) if scenario.parallelism.zero else psi
-    optimizer = held.optimizer_bytes(widths.master, widths.momentum, widths.variance)
+    optimizer = optimizer_bytes(widths.master, widths.momentum, widths.variance)
     moved = days.unavoidable_bytes(psi, widths.gathered, widths.gradients, optimizer, owned)
     floor = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),

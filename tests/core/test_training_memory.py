@@ -10,7 +10,7 @@ import pytest
 from tests.core.plans import plan, seed_7b, with_all
 from triledger.core import evaluate
 from triledger.core.catalogue import catalogue
-from triledger.core.ledgers import training_memory as held
+from triledger.core.ledgers import training_items as items
 from triledger.core.model.layers import build
 
 GB, GIB = 1e9, 2**30
@@ -18,12 +18,12 @@ GB, GIB = 1e9, 2**30
 
 def states(parameters: float, shards: float = 1, zero: int = 0, gradient: float = 2) -> float:
     """Weights, gradients and AdamW states of mixed precision on one rank, by the formulas of the ledger."""
-    keep: Callable[[float], float] = lambda width: held.resident_bytes(width, parameters)  # noqa: E731
-    shard: Callable[[float], float] = lambda width: held.sharded_bytes(width, parameters, shards)  # noqa: E731
+    keep: Callable[[float], float] = lambda width: items.resident_bytes(width, parameters)  # noqa: E731
+    shard: Callable[[float], float] = lambda width: items.sharded_bytes(width, parameters, shards)  # noqa: E731
     weights = shard(2) if zero == 3 else keep(2)
     gradients = shard(gradient) if zero >= 2 else keep(gradient)
     state = shard if zero else keep
-    return held.static_bytes(weights, gradients, state(4), state(4), state(4))
+    return items.static_bytes(weights, gradients, state(4), state(4), state(4))
 
 
 def test_seven_billion_parameters() -> None:
@@ -32,7 +32,7 @@ def test_seven_billion_parameters() -> None:
     assert states(7e9) / GIB == pytest.approx(104.3, abs=0.05)
     assert states(7e9, gradient=4) == 126 * GB
     # the optimizer is 12 of the 16
-    assert held.optimizer_bytes(4 * 7e9, 4 * 7e9, 4 * 7e9) == 84 * GB
+    assert items.optimizer_bytes(4 * 7e9, 4 * 7e9, 4 * 7e9) == 84 * GB
 
 
 @pytest.mark.parametrize(("zero", "expected"), [(0, 120.0), (1, 31.4), (2, 16.6), (3, 1.9)])
@@ -85,7 +85,7 @@ def test_bytes_of_optimizers(optimizer: str, width: float) -> None:
 @pytest.mark.parametrize(("logit", "expected"), [(14, 14.71), (10, 10.51), (4, 4.20)])
 def test_bytes_of_logits(logit: float, expected: float) -> None:
     # 8192 tokens of Llama-3's vocabulary: eager 32-bit loss, loss in place, compiled 16-bit loss
-    assert held.loss_bytes(1.0, 8192, 128256, 1, logit, 0, 4096) / GB == pytest.approx(expected, abs=0.005)
+    assert items.loss_bytes(1.0, 8192, 128256, 1, logit, 0, 4096) / GB == pytest.approx(expected, abs=0.005)
 
 
 def test_loss_of_a_framework_stands_on_the_last_stage() -> None:
@@ -119,7 +119,7 @@ def test_fp32_shards_at_the_optimizer_step() -> None:
 def test_root_unit_of_llama_3_8b() -> None:
     # measured intercept 1.958 GiB: embedding and head gathered in 16 bits
     table = 128256 * 4096
-    assert held.gathered_root_bytes(2.0, 1.0, 1.0, table, table) / GIB == pytest.approx(1.957, abs=5e-4)
+    assert items.gathered_root_bytes(2.0, 1.0, 1.0, table, table) / GIB == pytest.approx(1.957, abs=5e-4)
 
 
 # ---------------------------------------------------------------- does it fit

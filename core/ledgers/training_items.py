@@ -1,0 +1,149 @@
+"""Bytes of each thing a GPU holds while it trains, one formula an item.
+
+Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distributed optimizer.
+"""
+
+from __future__ import annotations
+
+from ..numeric import Number, where
+from ..terms import formula
+
+_ZERO = "Rajbhandari 2020, arXiv 1910.02054, section 5"
+
+
+@formula("ψ", "parameters", "Shoeybi 2019, arXiv 1909.08053")
+def stage_parameters(
+    layers: Number, block: Number, first: Number, last: Number, embedding: Number, head: Number, ends: Number
+) -> Number:
+    """Parameters a rank of a stage holds; `first` and `last` are 1 on the stages with embedding and head."""
+    return layers * block + first * embedding + last * head + ends
+
+
+@formula("w·ψ", "B")
+def resident_bytes(bytes_per_parameter: Number, parameters: Number) -> Number:
+    """Bytes of a state that every data parallel rank keeps whole."""
+    return bytes_per_parameter * parameters
+
+
+@formula("w·ψ/D", "B", _ZERO)
+def sharded_bytes(bytes_per_parameter: Number, parameters: Number, shards: Number) -> Number:
+    """Bytes of a state that is sharded over the data parallel ranks."""
+    return bytes_per_parameter * parameters / shards
+
+
+@formula("H", "B")
+def held_bytes(flight: Number, layers: Number, held: Number, tokens: Number, embedding: Number) -> Number:
+    """Activations of the micro-batches in flight: the layers of a stage, and the embedding output on the first."""
+    return flight * tokens * (layers * held + embedding)
+
+
+@formula("first·2h", "B/token")
+def embedding_output_bytes(first: Number, hidden: Number, share: Number, element: Number) -> Number:
+    """Output of the embedding that the first stage keeps."""
+    return first * element * hidden * share
+
+
+@formula("H + W·T", "B")
+def activation_peak(held: Number, during_backward: Number, tokens: Number) -> Number:
+    """Activations at the backward pass of one block."""
+    return held + during_backward * tokens
+
+
+@formula("T·(ℓ·V/t + n_f·h)", "B", "bytes per logit by how the loss is computed (presets/frameworks.yaml)")
+def loss_bytes(
+    last: Number, tokens: Number, vocabulary: Number, tensor: Number, logit: Number, final_norm: Number, hidden: Number
+) -> Number:
+    """Logits, loss and final norm on the last stage."""
+    return last * tokens * (logit * vocabulary / tensor + final_norm * hidden)
+
+
+@formula("6·T·h + 2·V·h/t", "B", "Liger kernels: logits of a chunk at a time, input and head gradients")
+def fused_loss_bytes(
+    last: Number, tokens: Number, vocabulary: Number, tensor: Number, final_norm: Number, hidden: Number
+) -> Number:
+    """Chunks and gradients of a loss fused with the output head, and final norm, on the last stage."""
+    return last * (tokens * (6 + final_norm) * hidden + 2 * vocabulary * hidden / tensor)
+
+
+@formula("root", "B", "Zhao 2023, arXiv 2304.11277")
+def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: Number, head: Number) -> Number:
+    """Embedding and head gathered from the first forward to the last backward under ZeRO-3."""
+    return width * (first * embedding + last * head)
+
+
+@formula("2·w·P + w·(P + V·h/t)", "B", "current and prefetched block; one block and the head gradient being reduced")
+def gathered_block_bytes(width: Number, block: Number, last: Number, embedding: Number, held_blocks: Number) -> Number:
+    """Gathered blocks and unreduced unit gradients at the backward pass under ZeRO-3."""
+    return width * (held_blocks * block + block + last * embedding)
+
+
+@formula("w·L_i·P", "B", "pipelines over FSDP gather once a step: torchtitan")
+def kept_blocks_bytes(width: Number, pipeline: Number, layers: Number, block: Number) -> Number:
+    """Blocks that a pipeline over ZeRO-3 keeps gathered for the whole step."""
+    return where(pipeline > 1, width * layers * block, 0.0)
+
+
+@formula("4·T·h·w", "B", "two outstanding sends and receives")
+def pipeline_buffer_bytes(tokens: Number, hidden: Number, share: Number, element: Number, pipeline: Number) -> Number:
+    """Send and receive buffers of a pipeline stage."""
+    return where(pipeline > 1, 4 * tokens * hidden * share * element, 0.0)
+
+
+@formula("2·KV", "B", "Liu 2023, arXiv 2310.01889")
+def ring_buffer_bytes(tokens: Number, kv_heads: Number, head_dim: Number, element: Number, context: Number) -> Number:
+    """Two chunks of keys and values under way in a context parallel ring."""
+    return where(context > 1, 4 * tokens * kv_heads * head_dim * element, 0.0)
+
+
+@formula("buckets", "B", "PyTorch DDP: two buckets of 25 MB")
+def bucket_bytes(bucket: Number, data_parallel: Number) -> Number:
+    """Gradient buckets under reduction where gradients are not one resident buffer."""
+    return where(data_parallel > 1, 2 * bucket, 0.0)
+
+
+@formula("w_tmp·ψ/D", "B", "unfused multi-tensor AdamW holds one copy of the local shard")
+def step_copy_bytes(width: Number, parameters: Number, shards: Number) -> Number:
+    """Temporaries of an unfused optimizer step."""
+    return width * parameters / shards
+
+
+@formula("0", "B", "not alive at this instant, or not kept by this plan")
+def nothing_held() -> Number:
+    """Nothing of this item at the instant of the peak."""
+    return 0.0
+
+
+@formula("peak", "B")
+def total_bytes(
+    weights: Number,
+    gradients: Number,
+    master_weights: Number,
+    momentum: Number,
+    variance: Number,
+    activations: Number,
+    logits: Number,
+    gathered: Number,
+    workspace: Number,
+) -> Number:
+    """Allocator peak: sum of the items at one instant."""
+    return weights + gradients + master_weights + momentum + variance + activations + logits + gathered + workspace
+
+
+@formula("optimizer", "B", leaves_out="gradients and the 16-bit weights")
+def optimizer_bytes(master_weights: Number, momentum: Number, variance: Number) -> Number:
+    """Optimizer state: 32-bit master copy and moments (AdamW: 12 bytes a parameter)."""
+    return master_weights + momentum + variance
+
+
+@formula("static", "B")
+def static_bytes(
+    weights: Number, gradients: Number, master_weights: Number, momentum: Number, variance: Number
+) -> Number:
+    """Weights, gradients and optimizer state of the first stage between steps."""
+    return weights + gradients + master_weights + momentum + variance
+
+
+@formula("ends", "parameters")
+def stage_ends(first: Number, positions: Number, last: Number, final_norm: Number) -> Number:
+    """Learned positions on the first stage and the final norm on the last."""
+    return first * positions + last * final_norm
