@@ -75,7 +75,7 @@ def deadline_missed(
     message = f"{late} of {span(deadline / 86400)}."
     if values["training.bound_days"] * 86400 > deadline:
         message += " The physical bound of these GPUs alone is over it."
-    edits = tuple(deadline_edits(scenario, over, evaluate))
+    edits = tuple(deadline_edits(scenario, values, evaluate))
     yield Finding("deadline-missed", "error", message, "training.deadline", edits)
 
 

@@ -23,8 +23,10 @@ from .training.step import balanced, time_parts
 from .units import format_quantity
 
 MOST_EDITS = 3
-#: Most changes that one edit combines, and how far the number of GPUs may move.
-_MOST_COMBINED, _REACH = 3, 16
+#: Most changes that one edit combines, and most that are tried as its last.
+_MOST_COMBINED, _MOST_TRIED = 3, 5
+#: How far the number of GPUs may move.
+_REACH = 16
 
 
 def nearby_gpus(scenario: Scenario) -> tuple[int, ...]:
@@ -39,13 +41,19 @@ def memory_edits(scenario: Scenario, tight: bool) -> tuple[Edit, ...]:
     Where none does alone, the first combination that does; where there is none, the largest savings, labelled so.
     """
     short = _shortage(scenario, tight)
-    tried = [(edit, after) for edit in _candidates(scenario) if (after := _after(scenario, edit, tight)) < short]
     enough: dict[str, Edit] = {}
-    for edit, after in tried:  # of the changes of one field the first that is enough
+    tried = []
+    for edit in _candidates(scenario):
+        path = edit.changes[0][0]
+        if path in enough or len(enough) == MOST_EDITS:
+            continue  # of the changes of one field the first that is enough will do
+        after = _after(scenario, edit, tight)
         if after <= 0:
-            enough.setdefault(edit.changes[0][0], edit)
+            enough[path] = edit
+        elif after < short:
+            tried.append((edit, after))
     if enough:
-        return tuple(enough.values())[:MOST_EDITS]
+        return tuple(enough.values())
     tried.sort(key=lambda pair: pair[1])
     if combined := _combined(scenario, [edit for edit, _ in tried], tight):
         return (combined,)
@@ -53,18 +61,19 @@ def memory_edits(scenario: Scenario, tight: bool) -> tuple[Edit, ...]:
     return tuple(Edit(f"{edit.label}: −{saved}", edit.changes) for edit, saved in savings)
 
 
-def deadline_edits(scenario: Scenario, over: float, evaluate: Callable[[Scenario], Report]) -> Iterator[Edit]:
-    """The least legal number of GPUs that meets the deadline, and the tokens that the present ones train on in it.
-
-    `over` is the time of the plan over the time there is.
-    """
+def deadline_edits(
+    scenario: Scenario, values: dict[str, Any], evaluate: Callable[[Scenario], Report]
+) -> Iterator[Edit]:
+    """The least legal number of GPUs that meets the deadline, and the tokens that the present ones train on in it."""
     more = np.array([n for n in nearby_gpus(scenario) if n > scenario.cluster.gpus], dtype=float)
     if more.size:
         report = evaluate(scenario.with_("cluster.gpus", more))
         enough = more[np.broadcast_to((report["training.over_deadline"] <= 1) & report["memory.fits"], more.shape)]
         if enough.size:
             yield _more_gpus(int(enough[0]))
-    tokens = scenario.training.tokens / over
+    tokens = math.floor(values["training.steps"] / values["training.over_deadline"]) * values["compute.tokens_per_step"]
+    if not tokens:
+        return
     unit = 10.0 ** (math.floor(math.log10(tokens)) - 1)
     fewer = math.floor(tokens / unit) * unit
     yield Edit(f"{format_quantity(fewer, 'tokens', 2)} tokens", (("training.tokens", fewer),))
@@ -89,8 +98,9 @@ def _candidates(scenario: Scenario) -> Iterator[Edit]:
     for stage in sorted({parallel.zero + 1, highest}):
         if parallel.zero < stage <= highest:
             yield Edit(f"ZeRO-{stage}", (("parallelism.zero", stage),))
-    for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
-        if wider <= scenario.cluster.gpus_per_node:
+    node = int(scenario.cluster.gpus_per_node)
+    for wider in sorted({2 * int(parallel.tp), node}):
+        if parallel.tp < wider <= node:
             yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
 
 
@@ -101,13 +111,18 @@ def _after(scenario: Scenario, edit: Edit, tight: bool) -> float:
 
 
 def _combined(scenario: Scenario, edits: list[Edit], tight: bool) -> Edit | None:
-    """The edits that save most together, at most three, as one; with more GPUs where they need them."""
+    """The edits that save most together, at most three, as one; with more GPUs where they need them.
+
+    `edits` come by what they save alone. A third change is one of those that did best as the second.
+    """
     best = edits[0] if edits else Edit("", ())
     for _ in range(_MOST_COMBINED - 1):
-        tried = [(edit, _after(scenario, edit, tight)) for edit in _joined(best, edits)]
-        if enough := [edit for edit, after in tried if after <= 0]:
+        tried = [(_after(scenario, joined, tight), joined, edit) for edit, joined in _joined(best, edits)]
+        if enough := [joined for after, joined, _ in tried if after <= 0]:
             return enough[0]
-        best = min(tried, key=lambda pair: pair[1])[0] if tried else best
+        tried.sort(key=lambda entry: entry[0])
+        best = tried[0][1] if tried else best
+        edits = [edit for _, _, edit in tried[:_MOST_TRIED]]
     changed = best.applied(scenario)
     more = np.array([n for n in nearby_gpus(changed) if n > scenario.cluster.gpus], dtype=float)
     if not more.size:
@@ -118,10 +133,10 @@ def _combined(scenario: Scenario, edits: list[Edit], tight: bool) -> Edit | None
     return _join(best, _more_gpus(int(more[short <= 0][0])))
 
 
-def _joined(first: Edit, edits: list[Edit]) -> Iterator[Edit]:
-    """An edit together with each one that changes something else."""
+def _joined(first: Edit, edits: list[Edit]) -> Iterator[tuple[Edit, Edit]]:
+    """Each edit that changes something else, alone and together with the first."""
     taken = {path for path, _ in first.changes}
-    return (_join(first, edit) for edit in edits if not taken & {path for path, _ in edit.changes})
+    return ((edit, _join(first, edit)) for edit in edits if not taken & {path for path, _ in edit.changes})
 
 
 def _join(first: Edit, second: Edit) -> Edit:

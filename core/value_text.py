@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .bearing import is_wrapper, multiple, parts
+from .bearing import bearer, is_wrapper, multiple, parts
 from .constants import constant_of
 from .fields import FACTS, FIELDS, Field
 from .mathematics import plain_text
@@ -38,9 +38,9 @@ _NAMED = 3
 
 def unit_of(value: Any) -> str:
     """The unit that a value's origin gives it; "" where it has none."""
-    origin = origin_of(value)
+    origin = origin_of(bearer(value))  # a guard has the unit of what it lets through
     if isinstance(origin, Term):
-        several = multiple(value)
+        several = multiple(bearer(value))
         # a multiple of a bare number is a count, whatever it multiplies later
         return "count" if several is not None and origin_of(several[1]) is None else origin.formula.unit
     if not isinstance(origin, Datum):
@@ -96,9 +96,13 @@ def origin_text(value: Any) -> str:
 
 def _together(values: list[Any]) -> str:
     texts = list(dict.fromkeys(clause(origin_text(value)) for value in values))
-    if len(texts) > _NAMED:
-        texts[_NAMED:] = [f"{len(texts) - _NAMED} more"]
-    return f"{len(values)} × {texts[0]}" if len(texts) == 1 else "; ".join(texts)
+    return f"{len(values)} × {texts[0]}" if len(texts) == 1 else together(texts)
+
+
+def together(texts: list[str]) -> str:
+    """Some descriptions, the first few of many."""
+    named = texts[:_NAMED] + ([f"{len(texts) - _NAMED} more"] if len(texts) > _NAMED else [])
+    return "; ".join(named)
 
 
 def clause(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .bearing import bearer, is_wrapper, parts
@@ -12,10 +11,11 @@ from .cells import cell_text
 from .errors import did_you_mean
 from .mathematics import left_side, math_text
 from .mathematics import substituted as _substituted
-from .report import Point, Report, Traffic
+from .report import Report, Traffic
+from .result_names import Names, cells_of, label_of, names_of, row_lists
 from .symbols import numbered, symbol
 from .terms import Term, origin_of, plain
-from .value_text import clause, field_path, origin_text, quantity_text, value_text
+from .value_text import field_path, origin_text, quantity_text, unit_of, value_text
 
 __all__ = [
     "Explanation",
@@ -29,13 +29,6 @@ __all__ = [
     "result_keys",
     "substituted",
 ]
-
-
-#: The cells of rows that have a working of their own.
-_CELLS = ("flops", "bytes", "intensity", "bytes_per_gpu", "seconds", "exposed_seconds")
-#: Inputs of an operator's seconds that are kernels.
-_KERNELS = ("forward", "backward", "input_gradient", "weight_gradient")
-_UNIT_OF_KEY = re.compile(r"_(s|bytes|seconds|bytes_per_gpu)$")
 
 
 class UnknownKeyError(LookupError):
@@ -102,41 +95,13 @@ class Explanation:
                 yield from entry.working.lines(indent + "    ")
 
 
-@dataclass(frozen=True)
-class Names:
-    """What the results of a report are called, by the id of their Term."""
-
-    #: The key under which a value can be explained.
-    keys: Mapping[int, str] = field(default_factory=dict)
-    #: Traffic and operators by their row: ("tensor parallel, forward", "all-gather of activations").
-    rows: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-
-    def key(self, value: Any) -> str:
-        """The key of the result that a value is, or that it let through; "" where it is none."""
-        return self.keys.get(id(origin_of(value))) or self.keys.get(id(origin_of(bearer(value))), "")
-
-    def origin(self, value: Any) -> str:
-        """Where a value came from, in words."""
-        row = self.rows.get(id(origin_of(value)))
-        return f"{row[0]}: {row[1]}" if row else origin_text(value)
-
-    def mark(self, value: Any) -> str:
-        """A short name for a part of a sum."""
-        if row := self.rows.get(id(origin_of(value))):
-            return row[0]
-        origin = origin_of(value)
-        if key := self.key(value):
-            return _label(key)
-        return left_side(origin.formula) if isinstance(origin, Term) else "part"
-
-
 def explain(report: Report, key: str, depth: int = 2) -> Explanation:
     """The working of a result key, with the working of its inputs down to `depth` formulas.
 
     A cell of a list goes by the number of its row, as in the table of all results: `communication.0.seconds`.
     Needs a report that was recorded. Raises UnknownKeyError for a key that the report does not have.
     """
-    names, cells, lists = _names(report), _cells(report), _row_lists(report)
+    names, cells, lists = names_of(report), cells_of(report), row_lists(report)
     if key in report:
         return explain_value(key, report[key], depth, names)
     if key in cells:
@@ -150,44 +115,46 @@ def explain(report: Report, key: str, depth: int = 2) -> Explanation:
 
 def result_keys(report: Report) -> list[str]:
     """Every result of a report that can be explained, the lists last."""
-    return [*(key for key in report.values if key not in ("name", "kind")), *_row_lists(report)]
+    return [*(key for key in report.values if key not in ("name", "kind")), *row_lists(report)]
 
 
 def explain_input(report: Report, key: str, places: Sequence[int], depth: int = 1) -> Explanation:
     """The working of an input of an input of a result: `places` says which one at each step down."""
-    names = _names(report)
+    names = names_of(report)
     explanation, value = explain(report, key, depth), _value(report, key)
     for place in places:
         entries = _entries(key, value, names)
         if not 0 <= place < len(entries):
             break
-        key, value = entries[place]
-        explanation = explain_value(symbol(key), value, depth, names)
+        _, key, value = entries[place]
+        explanation = explain_value(key, value, depth, names)
     return explanation
 
 
 def _value(report: Report, key: str) -> Any:
-    return report[key] if key in report else _cells(report).get(key, (None, None))[1]
+    return report[key] if key in report else cells_of(report).get(key, (None, None))[1]
 
 
 def explain_value(key: str, value: Any, depth: int = 2, names: Names | None = None) -> Explanation:
     """The working of any value of a recorded report; `key` is what to call it."""
     names = names or Names()
+    row = names.rows.get(id(origin_of(value)))
+    left = names.mark(value) if row else label_of(key)
     value = _subject(key, value, names)
     origin = origin_of(value)
     if not isinstance(origin, Term):
         return Explanation(key, "", value_text(value), plain(value), origin=origin_text(value), path=field_path(origin))
-    inputs = tuple(_input(name, each, depth, names) for name, each in _entries(key, value, names))
+    inputs = tuple(_input(*entry, depth, names) for entry in _entries(key, value, names))
     called, text = origin.formula, value_text(value)
-    described = Explanation(key, names.origin(value), text, origin.value, called.unit, inputs=inputs)
+    described = Explanation(key, names.origin(value), text, origin.value, unit_of(value), inputs=inputs)
     if len(parts(value, names.keys)) > 1:
-        left, values = _label(key), " + ".join(entry.text for entry in inputs)
+        values = " + ".join(entry.text for entry in inputs)
         formula = f"{left} = {' + '.join(entry.symbol for entry in inputs)}"
         return replace(described, formula=formula, substituted=f"{left} = {values} = {text}", source="definition")
     described = replace(described, source=called.source, leaves_out=called.leaves_out)
     if not inputs:
         return replace(described, origin=called.source, source="")
-    left = _label(key) if is_wrapper(origin) else left_side(called)
+    left = left if is_wrapper(origin) else left_side(called)
     formula, put_in = (text.partition(" = ")[2] for text in (math_text(called), substituted(origin)))
     return replace(described, formula=f"{left} = {formula}", substituted=f"{left} = {put_in}")
 
@@ -195,35 +162,33 @@ def explain_value(key: str, value: Any, depth: int = 2, names: Names | None = No
 def _subject(key: str, value: Any, names: Names) -> Any:
     """What is explained of a value: what a guard let through, unless the guard is itself the result asked for."""
     origin = origin_of(value)
-    asked = isinstance(origin, Term) and key in names.keys.values() and not is_wrapper(origin)
+    result = key in names.keys.values() and id(origin) not in names.rows
+    asked = isinstance(origin, Term) and result and not is_wrapper(origin)
     return value if asked else bearer(value)
 
 
-def _entries(key: str, value: Any, names: Names) -> list[tuple[str, Any]]:
-    """The inputs of a value's formula by name, or the parts of a chain of additions as one sum."""
+def _entries(key: str, value: Any, names: Names) -> list[tuple[str, str, Any]]:
+    """Name, symbol and value of the inputs of a value's formula, or of the parts of a chain of additions."""
     value = _subject(key, value, names)
     added = parts(value, names.keys)
     if len(added) > 1:
-        return list(zip(numbered([names.mark(part) for part in added]), added, strict=True))
-    origin = origin_of(value)
-    return list(origin.inputs.items()) if isinstance(origin, Term) else []
+        marks = numbered([names.mark(part) for part in added])
+        return list(zip(marks, marks, added, strict=True))
+    inputs = origin.inputs if isinstance(origin := origin_of(value), Term) else {}
+    return [(name.replace("_", " "), symbol(name), each) for name, each in inputs.items()]
 
 
-def _label(key: str) -> str:
-    """A result's or a parameter's name in a formula: the last part of its key, without its unit."""
-    return _UNIT_OF_KEY.sub("", key.rpartition(".")[2]).replace("_", " ")
-
-
-def _input(name: str, value: Any, depth: int, names: Names) -> Input:
+def _input(name: str, mark: str, value: Any, depth: int, names: Names) -> Input:
+    row = names.rows.get(id(origin_of(value)))
     return Input(
-        name.replace("_", " "),
-        symbol(name),
+        name,
+        mark,
         plain(value),
         value_text(value),
-        names.origin(value),
+        row[1] if row and mark == names.mark(value) else names.origin(value),
         field_path(origin_of(bearer(value))),
         names.key(value),
-        _deeper(symbol(name), value, depth, names),
+        _deeper(mark, value, depth, names),
     )
 
 
@@ -245,51 +210,3 @@ def substituted(term: Term) -> str:
     """The formula with its values put in, each with its unit, and the result."""
     result = quantity_text(term.value, term.formula.unit)
     return f"{left_side(term.formula)} = " + _substituted(term, lambda name: value_text(term.inputs[name]), result)
-
-
-def _names(report: Report) -> Names:
-    """Names of all results: cells of rows first, so that a result with a key of its own goes by that."""
-    cells = _cells(report)
-    keys = {name: value for name, (_, value) in cells.items()} | report.values
-    computed = {name: origin_of(value) for name, value in keys.items() if isinstance(origin_of(value), Term)}
-    own = {id(computed[name]) for name in report.values if name in computed}
-    rows = {
-        id(computed[name]): _row_words(row)
-        for name, (row, _) in cells.items()
-        if name in computed and id(computed[name]) not in own
-    }
-    keys_by_id = {id(origin): name for name, origin in computed.items()}
-    kernels = {key: words for point in report.points for key, words in _kernels(point) if key not in keys_by_id}
-    return Names(keys_by_id, kernels | rows)
-
-
-def _kernels(point: Point) -> Iterator[tuple[int, tuple[str, str]]]:
-    """The kernels that make up the seconds of an operator, which go by its name."""
-    term = origin_of(point.seconds)
-    for name in _KERNELS if isinstance(term, Term) else ():
-        kernel = term.inputs.get(name)
-        if isinstance(origin_of(kernel), Term):
-            yield id(origin_of(kernel)), (f"{point.name} {name.replace('_', ' ')}", clause(origin_text(kernel)))
-
-
-def _row_words(row: Traffic | Point) -> tuple[str, str]:
-    return row.name, f"{row.collective} of {row.what}" if isinstance(row, Traffic) else row.phase
-
-
-def _cells(report: Report) -> dict[str, tuple[Traffic | Point, Any]]:
-    """The cells of traffic and operators that have a working, by key, each with its row."""
-    return {
-        f"{name}.{number}.{cell}": (row, getattr(row, cell))
-        for name, rows in (("communication", report.communication), ("roofline.points", report.points))
-        for number, row in enumerate(rows)
-        for cell in _CELLS
-        if hasattr(row, cell)
-    }
-
-
-def _row_lists(report: Report) -> dict[str, tuple[Any, ...]]:
-    return {
-        "communication": report.communication,
-        "roofline.points": report.points,
-        "findings": report.findings,
-    }

@@ -144,8 +144,11 @@ def boxes_of(text: str, size: int = _SIZE) -> list[Box]:
     """The boxes of a line of mathematics; between any two of them it may be broken."""
     boxes: list[Box] = []
     for separator, piece in _split(text, _LOOSE):
-        start = [Word(separator if boxes else separator.lstrip(), size)] if separator else []
-        boxes.append(Row([*start, _product(piece, size)]))
+        mark = [Word(separator if boxes else separator.lstrip(), size)] if separator else []
+        if separator == ", ":  # a line never starts with a comma
+            boxes[-1] = Row([boxes[-1], *mark])
+            mark = []
+        boxes.append(Row([*mark, _product(piece, size)]))
     return boxes
 
 

@@ -12,7 +12,7 @@ from .theme import Theme
 
 _ROW, _SIZE = 22, 12
 _HEADER = ("input", "value", "what it is")
-_WIDEST = 190
+_WIDEST = 240
 
 
 class InputTable(QTableWidget):

@@ -27,7 +27,7 @@ class ResultList(QWidget):
         self.search.setAccessibleName("Find a result")
         self.list.setFont(font(12, tabular=False))
         self.list.setUniformItemSizes(True)
-        self.list.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideLeft)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setAccessibleName("Results")

@@ -16,9 +16,9 @@ from ..core.export import SUFFIXES
 from ..core.fields import FIELDS, PANELS
 from . import theme as themes
 from .cards import Cards, Verdict
+from .dialogs import Dialogs
 from .dock_area import DockArea
 from .errors import Notice
-from .dialogs import Dialogs
 from .files import Files
 from .panels import Panel
 from .split import ChartsOverLedgers

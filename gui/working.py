@@ -113,8 +113,9 @@ class WorkingPage(QWidget):
         for label in (self.meaning, self.facts):
             label.setWordWrap(True)
         self.facts.setTextFormat(Qt.TextFormat.RichText)
-        for label in (self.number, self.meaning, self.facts):
+        for label in (self.number, self.meaning):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.facts.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
         column = QVBoxLayout(self.text)
         column.setContentsMargins(0, 2, 6, 0)
         column.setSpacing(4)
@@ -134,6 +135,7 @@ class WorkingPage(QWidget):
         self.results.opened.connect(self.open)
         self.inputs.followed.connect(self.follow)
         self.trail.linkActivated.connect(lambda place: self._walk(self.steps[: int(place) + 1]))
+        self.facts.linkActivated.connect(self.field_requested)
         self.back.clicked.connect(self.go_back)
         self.copy_button.clicked.connect(self.copy)
         for keys in ("Backspace", "Alt+Left"):
@@ -251,8 +253,13 @@ class WorkingPage(QWidget):
         self.results.mark("" if self.steps[-1].places else self.steps[-1].key)
 
     def _facts(self, explanation: Explanation) -> str:
-        rows = (("Source", explanation.source), ("Not counted", explanation.leaves_out))
-        muted = self._theme.muted
-        return "<br>".join(
+        source = explanation.source or (explanation.origin if explanation.meaning else "")
+        rows = (("Source", source), ("Not counted", explanation.leaves_out))
+        muted, accent = self._theme.muted, self._theme.accent
+        lines = [
             f'<span style="color: {muted}">{label}</span>&nbsp; {typeset(escape(text))}' for label, text in rows if text
-        )
+        ]
+        if explanation.path:
+            style = f"color: {accent}; text-decoration: none"
+            lines.append(f'<a style="{style}" href="{explanation.path}">Go to its control →</a>')
+        return "<br>".join(lines)

@@ -31,8 +31,8 @@ def place(
     anchors: centre and radius (x, y, r) of each label's point. sizes: width and height of each label; width 0 is a
     point without a label. segments: lines to keep clear of. boxes: taken ground. bounds: the ground there is.
     gaps: distances between a point's rim and its label, tried in turn; from the second on nothing may stand between
-    the two, and leaders keep clear of each other and of labels; at the first the label is nearer to its own point than to
-    any other. All in pixels; y may grow up or down.
+    the two, and the lines that lead there keep clear of each other and of labels; at the first the label is nearer to
+    its own point than to any other. All in pixels; y may grow up or down.
     """
     clear = gaps[0]
     rims = [(x - r, y - r, x + r, y + r) for x, y, r in anchors]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..engine import evaluate
 from ..scenario import Scenario
 from .comparison import Comparison, NotExpressibleError
+from .plans import within_range
 from .rows import Row
 from .serving_plan import serving_plan
 from .sources import Settings, settings_of
@@ -26,12 +27,16 @@ def kv_plan(row: Row) -> tuple[Scenario, Settings]:
     scenario = serving_plan(settings)
     if not row["gpu_mem_gib"]:
         raise NotExpressibleError("the memory that the device reports is not stated")
-    scenario = scenario.with_("cluster.accelerator.memory", row.positive("gpu_mem_gib") * GIB / _SEEN)
-    scenario = scenario.with_("serving.memory_utilization", row.number("gpu_memory_utilization", 0.9))
-    scenario = scenario.with_("serving.max_context", row.number("max_model_len", 4096.0))
-    scenario = scenario.with_("serving.concurrency", 1.0)
+    changes = {
+        "cluster.accelerator.memory": row.positive("gpu_mem_gib") * GIB / _SEEN,
+        "serving.memory_utilization": row.number("gpu_memory_utilization", 0.9),
+        "serving.max_context": row.number("max_model_len", 4096.0),
+        "serving.concurrency": 1.0,
+    }
     if row["batched_tokens"]:
-        scenario = scenario.with_("serving.max_batched_tokens", row.positive("batched_tokens"))
+        changes["serving.max_batched_tokens"] = row.positive("batched_tokens")
+    for path, value in changes.items():
+        scenario = scenario.with_(path, within_range(row, path, value))
     if row["sequences"]:
         for name in ("max_sequences", "large_sequences"):
             scenario = scenario.with_(f"assumptions.{name}", row.positive("sequences"))

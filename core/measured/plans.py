@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..catalogue import catalogue
+from ..errors import ScenarioError
+from ..fields import FIELDS
 from ..model.layers import build
 from ..model.spec import ModelSpec
 from ..scenario import Cluster, Scenario
@@ -20,6 +22,7 @@ from .rows import Row
 from .sources import Settings
 
 _DEVICE = "cluster.accelerator"
+_SIZES = tuple(f"model.{name}" for name in ("layers", "hidden_size", "heads", "kv_heads", "ffn_size", "vocabulary"))
 
 
 def plan_of(
@@ -49,9 +52,21 @@ def plan_of(
         known.networks[network] if isinstance(network, str) else network,
     )
     scenario = Scenario(model, cluster, name=row.id, kind=kind)
+    for path in _SIZES:
+        within_range(row, path, scenario.get(path))
     for path, value in {**fields_of(row), **values}.items():
-        scenario = scenario.with_(path, value)
+        scenario = scenario.with_(path, within_range(row, path, value))
     return scenario
+
+
+def within_range(row: Row, path: str, value: Any) -> Any:
+    """The value, where a field of that path may have it. ScenarioError with the line of the row otherwise."""
+    field = FIELDS.get(path)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if field and number and not field.minimum <= value <= field.maximum:
+        ends = f"{field.minimum:g} to {field.maximum:g}"
+        raise ScenarioError(row.file, row.line, path, f"{value:g} is out of range: {ends} would do")
+    return value
 
 
 def stated(row: Row) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..serving.iteration import Pass
 from ..serving.settings import settings_of as constants_of
 from ..serving.static import prompt_seconds, static_batch, step_seconds
 from .comparison import Case, NotExpressibleError
+from .plans import within_range
 from .rows import Row
 from .serving_plan import serving_plan
 from .sources import settings_of
@@ -32,10 +33,11 @@ class Request:
 
     @staticmethod
     def of(row: Row) -> Request:
+        asked = _number(row, "batch_or_concurrency")
         return Request(
-            _number(row, "batch_or_concurrency"),
-            _number(row, "input_len"),
-            row.number("output_len", 0.0),
+            within_range(row, "serving.concurrency", asked) if asked else _SATURATED,
+            within_range(row, "serving.prompt_tokens", max(1.0, _number(row, "input_len"))),
+            within_range(row, "serving.output_tokens", row.number("output_len", 0.0)),
             row.number("num_gpus", 1.0),
         )
 
@@ -98,8 +100,9 @@ def _batch_rate_per_gpu(scenario: Scenario, request: Request) -> Number:
 
 def _steady(key: str, per_gpu: bool = False) -> Predict:
     def predict(scenario: Scenario, request: Request) -> Number:
-        asked = request.batch if request.batch else _SATURATED
-        plan = scenario.with_("serving.concurrency", asked).with_(
+        if request.output < 1:
+            raise NotExpressibleError("no output tokens are stated")
+        plan = scenario.with_("serving.concurrency", request.batch).with_(
             "serving.max_context", request.prompt + request.output
         )
         plan = plan.with_("serving.prompt_tokens", request.prompt).with_("serving.output_tokens", request.output)

@@ -119,9 +119,10 @@ def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", _fewer(plan, "tpot"))
     if ttft > serving.ttft_target:
         message = f"The first token takes {_over(ttft, serving.ttft_target)}."
-        waits = values["serving.place_wait_s"]
+        places = (values["serving.place_wait_s"], "for a place in the batch")
+        waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
         if waits > ttft / 2:
-            message += f" {format_quantity(waits, 'seconds')} of it are spent waiting for a place in the batch."
+            message += f" {format_quantity(waits, 'seconds')} of it are spent waiting {what}."
         edits = _fewer(plan, "ttft") if waits else ()
         yield Finding("ttft-target-missed", "warning", message, "serving.ttft_target", edits)
 

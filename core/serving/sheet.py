@@ -198,6 +198,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.over_ttft_target": bounds.over_target(steady.ttft, serving.ttft_target),
         "serving.saturated": bounds.saturated(serving.request_rate, steady.requests),
         "serving.place_wait_s": steady.place_wait,
+        "serving.prompt_queue_s": steady.queue,
         "serving.requests_per_s": steady.requests,
         "serving.kv_bytes_per_token": memory.kv_per_token,
         "serving.kv_bytes_per_sequence": memory.kv_per_sequence,

@@ -115,8 +115,8 @@ def prefill_share(rate: Number, prompt: Number, least: Number) -> Number:
 
 @formula("TPOT", "s", "each of the others brings a prompt once in O tokens; the same as t/(1 − ρ_p) at a rate")
 def shared_tpot(decode: Number, others: Number, output: Number, added: Number) -> Number:
-    """Time per output token when the prompts of other requests share the device."""
-    return decode + others / maximum(1, output) * added
+    """Time per output token when the prompts of other requests share the device; a step for a single token."""
+    return decode + where(output > 1, others / maximum(1, output) * added, 0.0)
 
 
 @formula("λ", "1/s")
@@ -140,7 +140,7 @@ def littles_batch(rate: Number, output: Number, base: Number, slope: Number, pre
             most,
             rate
             * output
-            * (base - slope)
+            * maximum(0.0, base - slope)
             / where(prefill + rate * output * slope < 1, 1 - prefill - rate * output * slope, 1.0),
         ),
         most,

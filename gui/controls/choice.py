@@ -149,25 +149,29 @@ class SearchChoice(Choice):
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._fill()
         super().focusInEvent(event)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.FocusIn and isinstance(event, QFocusEvent):
-            self._fill()
+        if event.reason() != Qt.FocusReason.PopupFocusReason:
             self._edit().selectAll()
             # The click that brought the focus would put the cursor between the letters again.
             self._select = event.reason() == Qt.FocusReason.MouseFocusReason
-        elif event.type() == QEvent.Type.MouseButtonRelease and self._select:
-            self._select = False
-            if not self._edit().hasSelectedText():
-                self._edit().selectAll()
-        elif event.type() == QEvent.Type.FocusOut and isinstance(event, QFocusEvent):
-            if event.reason() != Qt.FocusReason.PopupFocusReason:
-                self._confirm()
-        elif isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Cancel):
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if event.reason() != Qt.FocusReason.PopupFocusReason:
+            self._confirm()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Cancel):
             self.show_choice(self._key, self._text)
             self._edit().selectAll()
             self.given_up.emit()
-            return True
+        else:
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.MouseButtonRelease and self._select:
+            self._select = False
+            if not self._edit().hasSelectedText():
+                self._edit().selectAll()
         return super().eventFilter(watched, event)
 
     def _edit(self) -> QLineEdit:

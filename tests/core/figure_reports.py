@@ -170,7 +170,8 @@ def gpus_curve(report: Report, sweep: Scenario) -> Report:
     scale = (64 / gpus) ** 0.94
     values = {key: report[key] * scale for key in ("training.days", "training.days_low", "training.days_high")}
     values |= {key: report[key] * 64 / gpus for key in ("training.bound_days", "whiteboard.days")}
-    return Report(sweep, values | {"memory.fits": gpus >= 64})
+    cost = 1.8 * 24 * gpus * values["training.days"]
+    return Report(sweep, values | {"cost.usd": cost, "memory.fits": gpus >= 64})
 
 
 def serving_report(concurrency: int = 32) -> Report:

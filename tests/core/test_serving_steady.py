@@ -174,6 +174,16 @@ def test_prompts_alone_are_answered(rate):
     assert report["serving.saturated"] is (rate == 100.0)
 
 
+def test_prompts_that_come_together_wait_for_each_other():
+    """Sixteen prompts of 70B on one H100 follow each other; the last one answered waits for all of them."""
+    report = evaluate(serving(LLAMA_70B, weight_format="int4-g128", output_tokens=0, concurrency=16))
+    assert report["serving.ttft_s"] * report["serving.requests_per_s"] == pytest.approx(16)
+    assert report["serving.prompt_queue_s"] > 0.9 * report["serving.ttft_s"]
+    [missed] = [f for f in report.findings if f.code == "ttft-target-missed"]
+    assert "waiting behind the prompts of other requests" in missed.message
+    assert [edit.changes for edit in missed.edits] == [(("serving.concurrency", 8),)]
+
+
 def test_no_output_has_no_time_per_token_and_no_price():
     report = evaluate(serving("llama-3-8b", output_tokens=0))
     assert "serving.tpot_s" not in report

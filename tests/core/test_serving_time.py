@@ -101,6 +101,7 @@ def test_no_prediction_beats_the_bound(plan):
     report = evaluate(plan)
     assert report["time.bound_s"] <= report["time.low_s"] <= report["time.step_s"] <= report["time.high_s"]
     assert report["time.step_s"] <= report.get("serving.tpot_s", report["time.step_s"])
+    assert report["serving.running"] >= 0
     assert report["serving.ttft_bound_s"] <= report["serving.ttft_s"]
     assert 0 <= report["time.mfu"] <= 1
     assert 0 <= report["time.mbu"] <= 1

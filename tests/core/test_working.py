@@ -16,8 +16,9 @@ from triledger.core.cells import cell_text
 from triledger.core.mathematics import math_text
 from triledger.core.numeric import Number, both, ceil, largest, maximum, ratio, smallest, where
 from triledger.core.report import Report
+from triledger.core.sums import add_seconds, times_seconds
 from triledger.core.terms import Datum, Formula, Term, formula, recording, traced
-from triledger.core.working import UnknownKeyError, explain, substituted
+from triledger.core.working import UnknownKeyError, explain, explain_input, result_keys, substituted
 
 BYTES = {"fp32": 4, "bf16": 2, "fp8": 1}
 TILES = ((256, 128), (128, 64))
@@ -178,6 +179,66 @@ def test_large_and_small_numbers_of_a_formula_are_readable() -> None:
     assert math.isclose(computed(cell_text(term_of(scaled, 3.0)), {"value": 3.0}), 3e9 + 3e-7 + 0.5, rel_tol=1e-15)
 
 
+@formula("p > 1", "s")
+def only_in_pipeline(pipeline: Number, seconds: Number) -> Number:
+    """Nothing is sent where there is one stage."""
+    return where(pipeline > 1, seconds, 0.0)
+
+
+@formula("t_send", "s")
+def send_seconds(size: Number, rate: Number) -> Number:
+    """Time of one transfer; both ways."""
+    return size / rate
+
+
+@formula("t_all", "s")
+def with_transfers(steady: Number, transfers: Number, reduction: Number) -> Number:
+    """Time with transfers."""
+    return steady + transfers + reduction
+
+
+def wrapped(pipeline: float) -> Report:
+    with recording() as recorder:
+        sent = send_seconds(traced(8e9, Datum("sent")), traced(1e9, Datum("rate")))
+        transfers = only_in_pipeline(pipeline, sent)
+        reduction = add_seconds(add_seconds(times_seconds(3.0, sent), 0.0), times_seconds(1.0, sent))
+        total = with_transfers(2.0, transfers, reduction)
+    return Report(None, {"time.all_s": total}, terms=tuple(recorder.terms))  # pyright: ignore[reportArgumentType]
+
+
+def test_what_a_guard_lets_through_is_what_it_means() -> None:
+    through, stopped = (explain(wrapped(pipeline), "time.all_s").inputs[1] for pipeline in (4, 1))
+    assert through.origin == "Time of one transfer; both ways"
+    assert through.working is not None
+    assert through.working.formula == "t_send = size / rate"
+    assert stopped.origin == "Nothing is sent where there is one stage"
+    assert stopped.working is not None
+    assert "if pipeline > 1" in stopped.working.formula.replace("p >", "pipeline >")
+
+
+def test_sums_and_multiples_say_what_is_in_them_and_go_by_the_name_of_their_place() -> None:
+    reduction = explain(wrapped(4), "time.all_s").inputs[2]
+    assert reduction.origin == "Sum of 3 × time of one transfer; time of one transfer"
+    assert reduction.working is not None
+    assert reduction.working.formula == "reduction = times seconds + t_send"
+    assert reduction.working.substituted == "reduction = 24 s + 8 s = 32 s"
+
+
+def test_inputs_of_inputs_are_reached_step_by_step() -> None:
+    assert explain_input(wrapped(4), "time.all_s", (2, 0)).formula == "times seconds = count · seconds"
+    assert explain_input(wrapped(4), "time.all_s", (2, 0, 1)).formula == "t_send = size / rate"
+    assert explain_input(wrapped(4), "time.all_s", (9,)).key == "time.all_s"
+
+
+def test_a_negative_value_takes_the_sign_of_its_place() -> None:
+    @formula("e", "number")
+    def end(low: Number) -> Number:
+        """End."""
+        return (1 + low) * (2 - low) * low
+
+    assert substituted(term_of(end, -0.06)) == "e = (1 − 0.06) · (2 + 0.06) · −0.06 = −0.1162"
+
+
 # ---------------------------------------------------------------- the formulas of the engine
 
 
@@ -201,6 +262,51 @@ def test_every_result_of_a_preset_knows_where_it_came_from(recorded: Report) -> 
     for key in recorded.values:
         working = explain(recorded, key)
         assert working.formula or working.origin or isinstance(working.value, str), key
+
+
+def test_no_input_of_a_preset_is_left_without_words(recorded: Report) -> None:
+    for key in result_keys(recorded):
+        waiting = [explain(recorded, key, depth=3)]
+        while waiting:
+            inputs = waiting.pop().inputs
+            waiting += [entry.working for entry in inputs if entry.working]
+            for entry in inputs:
+                said = entry.origin
+                assert said or entry.symbol in ("words", "parts", "tiles"), (key, entry.symbol)
+                assert not any(empty in said for empty in ("one after the other", "several times", "together.", "`"))
+
+
+def test_rows_of_the_ledgers_have_a_working_with_the_unit_of_their_column(recorded: Report) -> None:
+    units = {"seconds": "s", "exposed_seconds": "s", "bytes_per_gpu": "B", "bytes": "B", "flops": "FLOP"}
+    for name, rows in (("communication", recorded.communication), ("roofline.points", recorded.points)):
+        for number, row in enumerate(rows):
+            for cell in units.keys() & vars(row).keys():
+                working = explain(recorded, f"{name}.{number}.{cell}")
+                assert working.unit in ("", units[cell]), (name, number, cell)
+
+
+def test_constants_of_money_say_what_they_are_and_where_from() -> None:
+    report = evaluate(load_scenario("7b-8xa100-train"), record=True)
+    power = explain(report, "cost.energy_kwh").inputs[1].working
+    assert power is not None
+    idle = power.inputs[1]
+    assert idle.text == "15 %"
+    assert "drawn when idle" in idle.origin
+    assert "estimate" in idle.origin
+
+
+def test_a_byte_constant_reads_as_bytes() -> None:
+    report = evaluate(load_scenario("7b-8xa100-train"), record=True)
+    texts = {entry.text for entry in explain(report, "memory.needed_bytes").inputs}
+    assert {"768 MiB", "1 GiB"} <= texts
+
+
+def test_the_heart_of_the_prediction_can_be_reached() -> None:
+    report = evaluate(load_scenario("70b-64xh100-train"), record=True)
+    matrices = explain(report, "time.block_forward_s").inputs[0]
+    assert matrices.working is not None
+    assert next(entry.symbol for entry in matrices.working.inputs) == "QKV forward"
+    assert explain(report, "time.stage_s").inputs[1].working is not None
 
 
 def test_recording_changes_no_number(recorded: Report) -> None:

@@ -254,11 +254,12 @@ def test_a_choice_sends_what_a_person_picks_and_not_what_is_shown(qtbot: QtBot) 
 
 
 @pytest.fixture
-def search(qtbot: QtBot) -> SearchChoice:
+def search(ground: QWidget) -> SearchChoice:
     models = {"llama-3-8b": "Llama 3 8B", "llama-3-70b": "Llama 3 70B", "qwen-7b": "Qwen 7B"}
     box = SearchChoice(lambda: list(models.items()))
-    qtbot.addWidget(box)
+    box.setParent(ground)
     box.show_choice("llama-3-8b", "Llama 3 8B")
+    box.resize(160, 22)
     box.show()
     return box
 

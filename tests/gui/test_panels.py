@@ -234,10 +234,14 @@ def test_a_model_is_chosen_by_name_and_an_unknown_one_is_refused(
     assert edit.text() == catalogue().models["llama-2-7b"].name
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support grabbing the keyboard")
 def test_a_serving_engine_is_chosen_by_its_name(qtbot: QtBot, panel: Callable[[str], Panel], store: Store) -> None:
     store.set("kind", "serving")
-    row = panel("workload").row("serving.engine")
+    shown = panel("workload")
+    row = shown.row("serving.engine")
     assert isinstance(row, CatalogueRow)
+    qtbot.waitUntil(shown.isActiveWindow)
+    shown.setFocus()
     edit = row.control.lineEdit()
     assert edit is not None
     assert edit.text() == "vLLM V1"
