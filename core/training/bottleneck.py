@@ -6,24 +6,25 @@ from typing import Any
 
 from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
 from ..numeric import Number, largest, maximum, minimum, where
+from ..report import Point
 from ..scenario import Scenario
-from ..sums import add_seconds, times_seconds, total_seconds
+from ..sums import times_seconds, total_seconds
 from ..terms import formula
 from .layout import Layout
-from .operators import block_count, step_share
+from .operators import block_count
 from .step import StepTime
 
 
-@formula("t_math ≥ t_bytes", "s")
-def bound_by_math(math: Number, moved: Number, memory_rate: Number) -> Number:
-    """Seconds of a kernel that its mathematics binds; 0 where its bytes do."""
-    return math if math >= moved / memory_rate else 0.0
+@formula("t − n·t_k", "s")
+def without_launches(seconds: Number, launches: Number, launch: Number) -> Number:
+    """Time of an operator beside the fixed cost of its kernels."""
+    return maximum(0.0, seconds - launches * launch)
 
 
-@formula("t_bytes > t_math", "s")
-def bound_by_bytes(math: Number, moved: Number, memory_rate: Number) -> Number:
-    """Seconds of a kernel that its bytes bind; 0 where its mathematics does."""
-    return 0.0 if math >= moved / memory_rate else moved / memory_rate
+@formula("n", "kernels")
+def kernels_of_step(forward: Number, backward: Number, blocks: Number) -> Number:
+    """Kernels of an operator in a step: forward passes and backward kernels in every block."""
+    return (forward + backward) * blocks
 
 
 @formula("idle", "s")
@@ -77,30 +78,20 @@ def binding(
     )
 
 
-def bottleneck(scenario: Scenario, layout: Layout, step: StepTime, values: dict[str, Any]) -> Any:
-    """The word for what binds a step of one scenario."""
-    block, rate = step.pipeline.block, step.machine.memory_rate
-    products, norms, core = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
+def bottleneck(scenario: Scenario, layout: Layout, step: StepTime, points: list[Point], values: dict[str, Any]) -> Any:
+    """The word for what binds a step of one scenario, from its operators on the roofline."""
+    products, _norms, core = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
-    math, moved, launches = [], [], 0.0
-    for kernels in block.operators.values():
-        for kernel, passes in zip(kernels, (products, 1.0, 1.0), strict=True):
-            math.append(times_seconds(passes, bound_by_math(kernel.math, kernel.moved, rate)))
-            moved.append(times_seconds(passes, bound_by_bytes(kernel.math, kernel.moved, rate)))
-            launches = launches + passes
-    attention = step_share(block.forward.attention, core, block.backward.attention, blocks)
-    pointwise = step_share(block.forward.pointwise, norms, block.backward.pointwise, blocks)
-    compute, memory = (
-        times_seconds(blocks, total_seconds(math)),
-        add_seconds(times_seconds(blocks, total_seconds(moved)), pointwise),
-    )
-    if scenario.training.attention == "flash":
-        compute = add_seconds(compute, attention)
-    else:
-        memory = add_seconds(memory, attention)
-    launch = times_seconds(blocks, times_seconds(launches, step.machine.rates.t_k))
+    matrices, attention = kernels_of_step(products, 2.0, blocks), kernels_of_step(core, 3.0, blocks)
+    counts = dict.fromkeys(step.pipeline.block.operators, matrices) | {"attention": attention}
+    launch = step.machine.rates.t_k
+    bound: dict[str, list[Number]] = {"compute": [0.0], "memory": [0.0], "launch": [0.0]}
+    for point in points:
+        count = counts.get(point.name, 0.0)
+        bound.setdefault(point.bound, []).append(without_launches(point.seconds, count, launch))
+        bound["launch"].append(times_seconds(count, launch))
     pipe = step.pipeline
     idle = pipeline_idle(pipe.bubble, layout.micro_batches, pipe.slowest_stage, pipe.mean_stage)
-    exposed = values["communication.exposed_seconds"]
-    shares = (compute, add_seconds(memory, step.optimizer), exposed, launch, idle)
+    compute, memory, launches = (total_seconds(bound[word]) for word in ("compute", "memory", "launch"))
+    shares = (compute, memory, values["communication.exposed_seconds"], launches, idle)
     return binding(longest(*shares), second_longest(*shares), *shares[:4])

@@ -255,8 +255,6 @@ def _time(
         "time.tokens_per_s": rate,
         "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
     }
-    if not is_array(step.seconds):
-        values["time.bottleneck"] = bottleneck(scenario, layout, step, values)
     values |= hiding_points(scenario, model, layout, step.machine, memory.widths.gathered)
     values |= {
         "time.block_forward_s": step.pipeline.block.forward_seconds,
@@ -276,3 +274,4 @@ def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, st
     }
     if not is_array(step.seconds):
         sheet.points = operators.operator_points(scenario, model, layout, step, flops, peak)
+        sheet.values["time.bottleneck"] = bottleneck(scenario, layout, step, sheet.points, sheet.values)

@@ -108,6 +108,7 @@ class SearchChoice(Choice):
         assert edit is not None
         edit.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         edit.setFrame(False)
+        edit.setStyleSheet("background: transparent;")  # the ground is painted here
         edit.installEventFilter(self)
         edit.returnPressed.connect(self._confirm)
 
@@ -123,17 +124,7 @@ class SearchChoice(Choice):
         self._mark(True, reason)
 
     def set_theme(self, theme: Theme) -> None:
-        self._clear_ground()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._clear_ground()  # being shown first gave the edit the ground of the application
-
-    def _clear_ground(self) -> None:
-        # The ground is painted here; the style sheet does not reach a line edit within a box.
-        palette = self._edit().palette()
-        palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
-        self._edit().setPalette(palette)
+        """Coloured by the style sheet and the palette."""
 
     def setAccessibleName(self, name: str) -> None:
         super().setAccessibleName(name)

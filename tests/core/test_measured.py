@@ -20,7 +20,7 @@ from triledger.core.measured.comparison import (
     fits_by_source,
     statistics,
 )
-from triledger.core.measured.rows import KINDS, Row, read_table, shipped_tables
+from triledger.core.measured.rows import KINDS, Row, Table, read_table, shipped_tables
 from triledger.core.measured.sources import settings_of, source_of
 from triledger.core.measured.training_rows import training_case
 from triledger.core.measured.validation import Validation, validate
@@ -269,12 +269,33 @@ def test_rows_that_are_no_plan_say_why(cells: dict[str, str], reason: str) -> No
         ({"reported_value": "nan"}, "reported_value"),
         ({"num_gpus": "0"}, "num_gpus"),
         ({"dp": "many"}, "dp"),
+        ({"layers": "1e9"}, "model.layers"),
+        ({"seq_len": "1e300"}, "training.sequence_length"),
     ],
 )
 def test_cells_that_are_no_numbers_are_named_with_their_line(cells: dict[str, str], column: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         validate([read_table(csv_of(RUN, RUN | {"id": "own-2"} | cells), "own.csv")])
     assert (caught.value.file, caught.value.line, caught.value.field) == ("own.csv", 3, column)
+
+
+def refusal_of(kind: str, row: Row) -> ScenarioError | None:
+    try:
+        validate([Table(kind, (row,))])
+    except ScenarioError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("text", ["0", "-1", "1e308", "1e-308", "inf", "max load", "x" * 300])
+def test_strange_cells_are_skipped_or_refused_and_never_break(kind: str, text: str) -> None:
+    rows = next(table_ for table_ in shipped_tables() if table_.kind == kind).rows
+    columns = [column for column in rows[0].cells if column != "id"]
+    strange = [rows[index % len(rows)].with_({column: text}) for index, column in enumerate(columns)]
+    for row in strange:
+        refused = refusal_of(kind, row)
+        assert refused is None or (refused.line == row.line and refused.field)
 
 
 @pytest.mark.parametrize(
