@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .text import aligned
 
 if TYPE_CHECKING:
-    from ..core.catalogue import Preset
+    from ..core.catalogue import Engine, Preset
     from ..core.model.spec import ModelSpec
     from ..core.scenario import Accelerator, Network
 
@@ -60,8 +60,8 @@ def _network(network: Network) -> tuple[str, ...]:
     return network.id, network.name, _quantity(network.bandwidth, "bytes/s")
 
 
-def _preset(preset: Preset) -> tuple[str, ...]:
-    return preset.id, preset.name
+def _named(entry: Engine | Preset) -> tuple[str, ...]:
+    return entry.id, entry.name
 
 
 #: What can be listed -> (heads of the columns with their side, an entry's cells).
@@ -72,5 +72,6 @@ _COLUMNS: dict[str, Any] = {
         _accelerator,
     ),
     "networks": ((("id", "<"), ("name", "<"), ("per GPU and direction", ">")), _network),
-    "presets": ((("id", "<"), ("name", "<")), _preset),
+    "engines": ((("id", "<"), ("name", "<")), _named),
+    "presets": ((("id", "<"), ("name", "<")), _named),
 }

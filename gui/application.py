@@ -72,6 +72,7 @@ def screenshot(
     window = Window(Store(scenario), nothing_kept, THEMES[theme])
     window.resize(*size)
     window.show()
+    application.processEvents()
     window.complete()
     for _ in range(3):  # layouts settle, then charts and strips are computed for the sizes they have now
         application.processEvents()

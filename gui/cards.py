@@ -214,7 +214,7 @@ class Card(Surface):
             (self.headline.label, 8.0, 0.0, small),
             (words, 40 - 0.6 * unit.height, number.width + 5, middle),
         ]
-        details = self._lines(room, small)
+        details = self.lines(room, small)
         top, pitch = (51.0, 15) if len(details) < 3 else (48.0, 12)
         lines += [(text, top + pitch * place, 0.0, small) for place, text in enumerate(details)]
         for text, top, indent, size in lines:
@@ -230,7 +230,7 @@ class Card(Surface):
             words = words.rpartition(" ")[0].removesuffix(" at")
         return words
 
-    def _lines(self, room: float, size: int) -> list[str]:
+    def lines(self, room: float, size: int) -> list[str]:
         """The details, in three lines where two are too long."""
         assert self.headline is not None
         lines = list(self.headline.details[:2])

@@ -187,6 +187,7 @@ def style_sheet(theme: Theme) -> str:
     #row QLabel {{ color: {t.text}; }}
     #row QLabel#note {{ color: {t.muted}; font-size: 11px; }}
     #row QLabel#error {{ color: {t.bad}; font-size: 11px; }}
+    #row QComboBox {{ background: transparent; border: 1px solid transparent; padding: 0 0 0 2px; }}
     #row QLineEdit {{ background: transparent; border: 1px solid transparent; border-radius: 3px; padding: 0 2px;
         selection-background-color: {t.accent}; selection-color: {t.on_accent}; }}
     #row QLineEdit:hover {{ border-color: {t.border}; background: {t.surface}; }}

@@ -49,7 +49,8 @@ def compare_kv(row: Row) -> Iterator[Comparison]:
     report = evaluate(scenario)
     each = float(report["serving.kv_bytes_per_token_per_gpu"])
     size, unit = _size(row)
-    tokens = size * (row.number("block_size", 16.0) if unit == "blocks" else 1.0)
+    block = row.positive("block_size") if row["block_size"] else 16.0
+    tokens = size * (block if unit == "blocks" else 1.0)
     measured = size * GIB if unit == "GiB" else tokens * each
     predicted = float(report["memory.kv_budget_bytes"])
     source, flagged = settings.source, row.flagged
@@ -62,6 +63,6 @@ def compare_kv(row: Row) -> Iterator[Comparison]:
 
 def _size(row: Row) -> tuple[float, str]:
     found = _SIZE.match(row["kv_tokens_or_blocks"])
-    if not found:
+    if not found or not float(found[1]):
         raise NotExpressibleError(f"{row['kv_tokens_or_blocks']!r} is no number of tokens, blocks or GiB")
     return float(found[1]), found[2]

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
+    QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QPainter,
@@ -15,12 +16,9 @@ from PySide6.QtGui import (
     QPalette,
     QPen,
     QPolygonF,
-    QShowEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSizePolicy
-
-from ..theme import Theme
 
 _ARROW = 16
 HEIGHT = 22
@@ -73,7 +71,7 @@ class Choice(QComboBox):
 
     def _paint_frame(self, painter: QPainter) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        palette = self.palette()
+        palette = QGuiApplication.palette()  # the box's own has no ground in the style sheet
         active = self.hasFocus() or self.underMouse()
         if active or self.wrong:
             edge = QPalette.ColorRole.Highlight if self.hasFocus() else QPalette.ColorRole.Mid
@@ -108,7 +106,6 @@ class SearchChoice(Choice):
         assert edit is not None
         edit.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         edit.setFrame(False)
-        edit.setStyleSheet("background: transparent;")  # the ground is painted here
         edit.installEventFilter(self)
         edit.returnPressed.connect(self._confirm)
 
@@ -122,9 +119,6 @@ class SearchChoice(Choice):
     def refuse(self, reason: str) -> None:
         """Mark what was typed as wrong, where it stands."""
         self._mark(True, reason)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Coloured by the style sheet and the palette."""
 
     def setAccessibleName(self, name: str) -> None:
         super().setAccessibleName(name)

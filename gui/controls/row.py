@@ -164,9 +164,6 @@ class CatalogueRow(Row):
     def show_value(self, value: Any) -> None:
         self.control.show_choice(getattr(value, "id", str(value)), shown(self.field, value))
 
-    def set_theme(self, theme: Theme) -> None:
-        self.control.set_theme(theme)
-
     def refuse(self, reason: str) -> None:
         reason = reason.partition("; known: ")[0]  # the box itself lists them
         super().refuse(reason)

@@ -199,7 +199,7 @@ def test_a_chart_is_written_as_its_suffix_says(run, tmp_path: Path, name: str, s
     assert (tmp_path / name).stat().st_size > 100
 
 
-@pytest.mark.parametrize("what", ["models", "accelerators", "networks", "presets"])
+@pytest.mark.parametrize("what", ["models", "accelerators", "networks", "engines", "presets"])
 def test_lists_name_every_entry_in_text_and_json(run, what: str) -> None:
     _, out, _ = run("list", what, "--format", "json")
     identifiers = [entry["id"] for entry in json.loads(out)]

@@ -236,3 +236,10 @@ def test_the_nearest_word_is_the_one_that_was_meant() -> None:
     assert nearest("lama-2-7b", catalogue().models) == "llama-2-7b"
     assert nearest("H100-SXM-80GB", catalogue().accelerators) == "h100-sxm-80gb"
     assert nearest("zzz", catalogue().models) is None
+
+
+def test_serving_engines_are_picked_by_id_and_have_names_and_sources() -> None:
+    engines = catalogue().engines
+    assert list(engines) == list(table("engines"))
+    assert engines["vllm-v1"].name == "vLLM V1"
+    assert all(engine.id == key and engine.name and engine.source for key, engine in engines.items())

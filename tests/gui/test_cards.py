@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from tests.gui.reports import GIB, TRAINING, Plans, serving_report, training_report
+from triledger.core.headlines import Headline
 from triledger.core.report import Edit, Finding
 from triledger.gui.cards import Card, Cards, Verdict
 from triledger.gui.ink import Ink
@@ -154,3 +155,27 @@ def test_a_narrow_card_shortens_its_lines_and_keeps_them_in_its_tooltip(qtbot: Q
     ink = Ink(LIGHT)
     assert ink.elided("bound 146k · whiteboard 77.7k", 60, size=11).endswith("…")
     assert "whiteboard 77.7k" in shown(cards)["Throughput"].toolTip()
+
+
+def test_a_narrow_card_breaks_a_long_line_in_place_of_cutting_it(qtbot: QtBot) -> None:
+    card = Card(LIGHT)
+    qtbot.addWidget(card)
+    card.resize(125, 86)
+    card.set_headline(
+        Headline("mfu", "Utilisation (MFU)", "40.7", "%", ("bound 100 % · HFU 40.9 %", "whiteboard 52 %"))
+    )
+    card.show()
+    assert card.lines(109, 10) == ["bound 100 %", "HFU 40.9 %", "whiteboard 52 %"]
+    assert card.lines(300, 10) == ["bound 100 % · HFU 40.9 %", "whiteboard 52 %"]
+
+
+@pytest.mark.parametrize("width", [806, 1090, 1300])
+def test_the_sentence_fits_its_bar_and_keeps_numbers_and_units_together(
+    verdict: Verdict, plans: Plans, width: int
+) -> None:
+    verdict.resize(width, 52)
+    plans.show(training_report(memory__fits=False, memory__verdict="does-not-fit", memory__headroom_bytes=-GIB))
+    QApplication.processEvents()
+    sentence = verdict.sentence
+    assert sentence.heightForWidth(sentence.width()) <= verdict.height()
+    assert "79.2\u00a0GiB" in sentence.text()

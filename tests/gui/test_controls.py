@@ -11,7 +11,7 @@ from triledger.gui.controls.choice import Choice, SearchChoice
 from triledger.gui.controls.quantity import QuantityEdit
 from triledger.gui.controls.slider import Slider
 from triledger.gui.controls.switch import Switch
-from triledger.gui.theme import DARK, LIGHT
+from triledger.gui.theme import DARK, LIGHT, Theme, apply
 
 LEFT = Qt.MouseButton.LeftButton
 DEGREES = Scale((1, 2, 4, 8, 16, 32), "even")
@@ -321,6 +321,21 @@ def test_a_second_click_puts_the_cursor_between_the_letters(qtbot: QtBot, search
     qtbot.wait(QApplication.doubleClickInterval() + 10)
     qtbot.mouseClick(edit, LEFT)
     assert not edit.hasSelectedText()
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_a_box_has_a_frame_and_a_ground_while_it_is_used(qtbot: QtBot, search: SearchChoice, theme: Theme) -> None:
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    apply(application, theme)
+    holder = search.parentWidget()
+    assert holder is not None
+    holder.setObjectName("row")
+    search.setFocus()
+    qtbot.waitUntil(search.hasFocus)
+    picture = search.grab().toImage()
+    assert picture.pixelColor(80, 0) == theme.color("accent")
+    assert picture.pixelColor(4, 4) == theme.color("surface")
 
 
 def test_a_switch_answers_to_the_mouse_and_the_space_bar(qtbot: QtBot) -> None:

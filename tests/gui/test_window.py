@@ -93,7 +93,7 @@ def test_whatever_the_order_of_kind_and_theme_the_panels_have_the_colours_of_the
     strip = {theme.fits, theme.tight, theme.over, theme.illegal, theme.groove}
     for row in (row for panel in window.panels.values() for row in panel.rows):
         assert color(row, 0, row.height() - 1) == theme.panel, row.field.path
-        if isinstance(row, CatalogueRow):
+        if isinstance(row, CatalogueRow) and not row.control.underMouse():
             assert color(row.control, 8, 11) == theme.panel, row.field.path
         if isinstance(row, QuantityRow) and row.slider is not None:
             assert color(row.slider, row.slider.width() // 2 + 20, 7) in strip | {theme.accent, theme.surface}
