@@ -99,10 +99,10 @@ def add_flops(first: Number, second: Number) -> Number:
     return first + second
 
 
-def _core(mixer: Mixer, sequence: Number) -> Number:
+def _core(mixer: Mixer, pair: Number, sequence: Number) -> Number:
     """FLOPs of a token in the core of one block, mean over a sequence."""
     if mixer.looks_back_fully:
-        return core_flops(mixer.pair_flops(), sequence)
+        return core_flops(pair, sequence)
     return limited_core_flops(mixer.core_flops(sequence, 0.0), sequence)
 
 
@@ -111,11 +111,12 @@ def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
     parts: list[tuple[Number, Number, Number]] = []
     for layers, block in model.groups:
         mixer = block.mixer
+        pair = mixer.pair_flops()
         parts.append(
             (
                 layers_flops(layers, linear_flops(block.matrix_parameters())),
-                layers_flops(layers, _core(mixer, sequence)),
-                layers_flops(layers, full_mask_core_flops(mixer.pair_flops(), sequence)),
+                layers_flops(layers, _core(mixer, pair, sequence)),
+                layers_flops(layers, full_mask_core_flops(pair, sequence)),
             )
         )
     linear, core, full = parts[0]

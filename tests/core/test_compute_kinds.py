@@ -31,6 +31,8 @@ def test_only_the_experts_a_token_is_sent_to_count() -> None:
     assert found.linear == 2 * 32 * met
     assert found.core == 32 * 4 * 32 * 128 * 4097 / 2
     assert ledger(replace(model, experts_per_token=8), 4096).linear > 3 * found.linear
+    assert build(model).met_parameters == 12_879_925_248
+    assert build(spec("llama-2-7b")).met_parameters == 6_738_415_616
 
 
 def test_layers_of_two_kinds_each_count_as_what_they_are() -> None:
