@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model.layers import Model
+from ..model.layers import Mixer, Model
 from ..numeric import Number
 from ..terms import formula
 
@@ -20,16 +20,22 @@ def linear_flops(matrix_parameters: Number) -> Number:
     return 2 * matrix_parameters
 
 
-@formula("F_core", "FLOP/token", "two products of width d for each pair and head; causal pairs s(s+1)/2")
-def core_flops(heads: Number, head_dim: Number, sequence: Number) -> Number:
+@formula("F_core", "FLOP/token", "causal pairs s(s+1)/2 over s tokens")
+def core_flops(pair: Number, sequence: Number) -> Number:
     """Forward FLOPs of a token in the attention core of one block, mean over a causal sequence."""
-    return 4 * heads * head_dim * (sequence + 1) / 2
+    return pair * (sequence + 1) / 2
+
+
+@formula("F_core", "FLOP/token", "pairs inside the window or chunk, or among the keys an index picks")
+def limited_core_flops(flops: Number, sequence: Number) -> Number:
+    """The same where a query does not look at all that stands before it: FLOPs of a sequence over its tokens."""
+    return flops / sequence
 
 
 @formula("F_core,full", "FLOP/token", "PaLM, arXiv 2204.02311, appendix B: full mask")
-def full_mask_core_flops(heads: Number, head_dim: Number, sequence: Number) -> Number:
+def full_mask_core_flops(pair: Number, sequence: Number) -> Number:
     """The same counted with a full mask, as several published figures do."""
-    return 4 * heads * head_dim * sequence
+    return pair * sequence
 
 
 @formula("F_head", "FLOP/token", "2·h·V")
@@ -93,16 +99,24 @@ def add_flops(first: Number, second: Number) -> Number:
     return first + second
 
 
+def _core(mixer: Mixer, pair: Number, sequence: Number) -> Number:
+    """FLOPs of a token in the core of one block, mean over a sequence."""
+    if mixer.looks_back_fully:
+        return core_flops(pair, sequence)
+    return limited_core_flops(mixer.core_flops(sequence, 0.0), sequence)
+
+
 def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
     """FLOPs of a token of a sequence, asked of each kind of block."""
     parts: list[tuple[Number, Number, Number]] = []
     for layers, block in model.groups:
-        attention = block.attention
+        mixer = block.mixer
+        pair = mixer.pair_flops()
         parts.append(
             (
                 layers_flops(layers, linear_flops(block.matrix_parameters())),
-                layers_flops(layers, core_flops(attention.heads, attention.head_dim, sequence)),
-                layers_flops(layers, full_mask_core_flops(attention.heads, attention.head_dim, sequence)),
+                layers_flops(layers, _core(mixer, pair, sequence)),
+                layers_flops(layers, full_mask_core_flops(pair, sequence)),
             )
         )
     linear, core, full = parts[0]

@@ -120,6 +120,12 @@ class Model:
         return count.active_parameters(self.parameters, idle)
 
     @cached_property
+    def met_parameters(self) -> Number:
+        """Parameters that the rules of thumb speak of: those a token meets, all where there are no experts."""
+        routed = [block for _, block in self.groups if block.experts]
+        return self.active_parameters if routed else self.parameters
+
+    @cached_property
     def buffers(self) -> Number:
         """Stored values of the blocks that are no parameters: biases that steer routing."""
         return self._sum(lambda block: block.ffn.buffers(), count.layers_parameters)

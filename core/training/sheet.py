@@ -66,7 +66,7 @@ def _compute(values: dict[str, Any], scenario: Scenario, model: Model, layout: L
     passes = compute.EXECUTED_PASSES[training.recompute, training.attention]
     executed = compute.executed_flops(ledger.linear, ledger.core, ledger.head, *passes)
     flops = compute.step_flops(trained, tokens)
-    rule = compute.rule_flops(compute.RULE_FACTOR[training.recompute], model.parameters)
+    rule = compute.rule_flops(compute.RULE_FACTOR[training.recompute], model.met_parameters)
     full = compute.forward_flops(ledger.linear, ledger.full_mask_core, ledger.head)
     values |= {
         "compute.forward_flops_per_token": ledger.forward,
@@ -232,7 +232,7 @@ def _time(
     tokens = values["compute.tokens_per_step"]
     rate = days.throughput(tokens, step.seconds)
     bound, moved = _bound(sheet, scenario, model, layout, memory, flops, peak)
-    rule = compute.step_flops(compute.rule_flops(6, model.parameters), tokens)
+    rule = compute.step_flops(compute.rule_flops(6, model.met_parameters), tokens)
     full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
     low, high = days.band_end(step.seconds, constants.band_low), days.band_end(step.seconds, constants.band_high)
     mfu = days.utilisation(flops, cluster.gpus, peak, step.seconds)

@@ -114,7 +114,7 @@ def test_days_of_gpt_3() -> None:
 
 def test_palm_540b_utilisation() -> None:
     # arXiv 2204.02311, appendix B: 6N + 12·L·H·Q·T a token; 238.3e3 tokens/s on 6144 chips of 275e12 is 46.2 %
-    core = compute.layers_flops(118, compute.full_mask_core_flops(48, 256, 2048))
+    core = compute.layers_flops(118, compute.full_mask_core_flops(4 * 48 * 256, 2048))
     token = compute.rule_flops(6, 540.35e9) + compute.training_flops(core)
     assert token == 6 * 540.35e9 + 12 * 118 * 48 * 256 * 2048
     assert utilisation(token * 238.3e3, 6144, 275e12, 1.0) == pytest.approx(0.462, abs=5e-4)

@@ -138,8 +138,15 @@ class GroupedAttention(Mixer):
             return causal_pairs(tokens, context)
         return (chunked if self.chunked else windowed)(tokens, context, self.window)
 
+    def pair_flops(self) -> Number:
+        return pair_flops(self.heads, self.head_dim, self.value_dim)
+
+    @property
+    def looks_back_fully(self) -> bool:
+        return not self.limited
+
     def core_flops(self, tokens: Number, context: Number) -> Number:
-        return pairs_flops(pair_flops(self.heads, self.head_dim, self.value_dim), self.pairs(tokens, context))
+        return pairs_flops(self.pair_flops(), self.pairs(tokens, context))
 
 
 @dataclass(frozen=True)
@@ -156,6 +163,9 @@ class CrossAttention(GroupedAttention):
         return 0.0
 
     def kv_share(self, tp: Number) -> Number:
+        return 0.0
+
+    def pair_flops(self) -> Number:
         return 0.0
 
     def image_elements(self) -> Number:

@@ -199,9 +199,15 @@ class LatentAttention(Mixer):
     def _index_flops(self, tokens: Number, context: Number) -> Number:
         return pairs_flops(index_pair_flops(self.index_heads, self.index_dim), causal_pairs(tokens, context))
 
+    def pair_flops(self) -> Number:
+        return expanded_pair_flops(self.heads, self.nope_dim, self.rope_dim, self.value_dim)
+
+    @property
+    def looks_back_fully(self) -> bool:
+        return not (present(self.index_topk) or self.indexes)
+
     def core_flops(self, tokens: Number, context: Number) -> Number:
-        pair = expanded_pair_flops(self.heads, self.nope_dim, self.rope_dim, self.value_dim)
-        core = pairs_flops(pair, self.pairs(tokens, context))
+        core = pairs_flops(self.pair_flops(), self.pairs(tokens, context))
         return add_core_flops(core, self._index_flops(tokens, context)) if self.indexes else core
 
     def executed_core_flops(self, tokens: Number, context: Number) -> Number:

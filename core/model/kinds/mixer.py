@@ -82,6 +82,15 @@ class Mixer(ABC):
         """FLOPs beside the matrices of `tokens` new tokens of one sequence over `context` cached ones."""
         return 0.0
 
+    def pair_flops(self) -> Number:
+        """FLOPs of one pair of query and key in all heads, as training computes it; 0 where there are no pairs."""
+        return 0.0
+
+    @property
+    def looks_back_fully(self) -> bool:
+        """Whether every query attends to all that stands before it, and the core does nothing else."""
+        return False
+
     def executed_core_flops(self, tokens: Number, context: Number) -> Number:
         """The same as the usual kernels execute them for whole prompts and in training."""
         return self.core_flops(tokens, context)
