@@ -168,10 +168,16 @@ def _ulysses_holds(s: Scenario) -> Any:
     return s.model.heads % (s.parallelism.cp * s.parallelism.tp) == 0
 
 
+def _computed(s: Scenario) -> Any:
+    """Whether the engine of the plan's kind computes the layers: serving also those with routed experts."""
+    model = build(s.model)
+    return model.dense or (s.kind == _SERVING and model.routed)
+
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "model",
-        lambda s: build(s.model).dense,
+        _computed,
         lambda s: f"{s.model.name} has layers that plans do not compute (equal layers of full attention and FFN do)",
     ),
     Rule(

@@ -73,6 +73,12 @@ def forward_bytes(
     )
 
 
+@formula("k·f", "elements")
+def routed_width(size: Number, experts_per_token: Number) -> Number:
+    """Inner width that a token has in all experts that it is sent to."""
+    return size * experts_per_token
+
+
 @formula("A_smp", "B", "vLLM: 16- and 32-bit logits, sort keys and indices, softmax and its sum; start-up logs")
 def sampler_bytes(per_logit: Number, sequences: Number, vocabulary: Number) -> Number:
     """Logits and what sampling needs beside them, on every rank."""
@@ -282,7 +288,9 @@ def _activations(scenario: Scenario, model: Model, settings: Settings, sequences
     serving, engine = scenario.serving, settings.engine
     if engine.profile == "none":
         return 0.0
-    attention, ffn = model.block.attention, model.block.feed_forward
+    attention, experts = model.block.attention, model.block.experts
+    gated = model.block.feed_forward.gated if experts is None else experts.gated
+    size = model.block.feed_forward.ffn_size if experts is None else routed_width(experts.size, experts.per_token)
     tokens = serving.max_batched_tokens
     if engine.profiled_tokens == "context":
         tokens = profiled_context(serving.max_context, PROFILED_CONTEXT)
@@ -292,8 +300,8 @@ def _activations(scenario: Scenario, model: Model, settings: Settings, sequences
         attention.heads,
         attention.kv_heads,
         attention.head_dim,
-        1 + ffn.gated,
-        ffn.ffn_size,
+        1 + gated,
+        size,
         scenario.parallelism.tp,
     )
     sampler = sampler_bytes(engine.sampler_bytes, sequences, model.spec.vocabulary)

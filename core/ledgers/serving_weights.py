@@ -6,6 +6,7 @@ With a pipeline the figure is that of the fullest stage: the most layers, and em
 from __future__ import annotations
 
 from ..model import parameters as count
+from ..model.kinds.feed_forward import Experts
 from ..model.kinds.mixer import present
 from ..model.layers import Block, Model
 from ..numeric import Number, ceil, floor, maximum, minimum, where
@@ -29,6 +30,43 @@ def index_rows(
 ) -> Number:
     """Input rows of the matrices of a block on one rank, each with its place in the order of quantisation."""
     return (3 + inputs) * hidden + heads * head_dim / tensor_parallel + ffn_size / tensor_parallel
+
+
+@formula("K", "rows", "GPTQ, arXiv 2210.17323")
+def expert_index_rows(
+    hidden: Number,
+    heads: Number,
+    head_dim: Number,
+    experts: Number,
+    size: Number,
+    inputs: Number,
+    tensor_parallel: Number,
+) -> Number:
+    """The same of a block with routed experts."""
+    return 3 * hidden + heads * head_dim / tensor_parallel + experts * (inputs * hidden + size / tensor_parallel)
+
+
+@formula("P_router", "parameters")
+def router_parameters(hidden: Number, experts: Number) -> Number:
+    """Parameters of a router, which stays in 16 bits."""
+    return hidden * experts
+
+
+@formula("P", "parameters")
+def without_router(matrices: Number, router: Number) -> Number:
+    """Matrix parameters that take the weight format."""
+    return matrices - router
+
+
+@formula("P", "parameters", "a steering bias is in 32 bits")
+def plain_values(vectors: Number, buffers: Number, router: Number) -> Number:
+    """Values of a block outside the weight format, as 16-bit ones."""
+    return vectors + 2 * buffers + router
+
+
+def router(experts: Experts) -> Number:
+    """Parameters of the router of a layer with experts."""
+    return router_parameters(experts.hidden, experts.experts)
 
 
 @formula("W_V", "B")
@@ -114,11 +152,17 @@ def serving_weights(scenario: Scenario, model: Model, settings: Settings) -> tup
 
 
 def _block(block: Block, settings: Settings, tensor_parallel: Number) -> Number:
-    attention, ffn, number = block.attention, block.feed_forward, settings.weights
-    matrices = count.block_share(attention.share(tensor_parallel), ffn.share(tensor_parallel), 0.0)
-    vectors = count.block_parameters(0.0, attention.vectors(), 0.0, ffn.vectors(), block.norm_parameters())
+    attention, number, experts = block.attention, settings.weights, block.experts
+    matrices = count.block_share(attention.share(tensor_parallel), block.ffn.share(tensor_parallel), 0.0)
+    vectors = block.vectors() if experts is None else plain_values(block.vectors(), experts.buffers(), router(experts))
+    if experts is not None:
+        matrices = without_router(matrices, router(experts))
     rows = 0.0
     if number.index_bytes:
-        inputs = 1 + ffn.gated
-        rows = index_rows(block.hidden, attention.heads, attention.head_dim, ffn.ffn_size, inputs, tensor_parallel)
+        sizes = block.hidden, attention.heads, attention.head_dim
+        if experts is None:
+            ffn = block.feed_forward
+            rows = index_rows(*sizes, ffn.ffn_size, 1 + ffn.gated, tensor_parallel)
+        else:
+            rows = expert_index_rows(*sizes, experts.experts, experts.size, 1 + experts.gated, tensor_parallel)
     return block_bytes(matrices, number.bits, rows, number.index_bytes, vectors)

@@ -77,11 +77,22 @@ class Block:
     @property
     def dense(self) -> bool:
         """Full attention over heads of one width and a dense feed-forward part, each behind one norm, or behind one."""
-        mixer, ffn = self.mixer, self.ffn
+        return isinstance(self.ffn, FeedForward) and self._usual_attention
+
+    @property
+    def routed(self) -> bool:
+        """The same with routed experts that read the residual stream, without biases."""
+        experts = self.experts
+        if experts is None or experts.bias or experts.shared_gate or experts.latent:
+            return False
+        return self._usual_attention
+
+    @property
+    def _usual_attention(self) -> bool:
+        mixer = self.mixer
         return (
             type(mixer) is GroupedAttention
             and not (mixer.limited or mixer.sinks or mixer.output_gate or mixer.inner_norm)
             and bool(np.array_equal(mixer.value_dim, mixer.head_dim))
-            and isinstance(ffn, FeedForward)
             and self.norms == (1 if self.parallel else 2)
         )

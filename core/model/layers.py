@@ -51,10 +51,20 @@ class Model:
     @property
     def dense(self) -> bool:
         """Equal dense blocks between an embedding and a head of the usual form, and nothing beside them."""
+        return self.block.dense and self._usual
+
+    @property
+    def routed(self) -> bool:
+        """Equal blocks of full attention and routed experts, in the same place."""
+        return self.block.routed and self._usual
+
+    @property
+    def _usual(self) -> bool:
+        """Equal blocks between an embedding and a head of the usual form, and nothing beside them."""
         spec = self.spec
         beside = (spec.embedding_size, spec.extra_rows, spec.vision_parameters, spec.mtp_modules)
         switches = spec.embedding_norm or spec.head_bias or not spec.final_norm
-        return len(self.groups) == 1 and self.block.dense and not switches and not any(map(present, beside))
+        return len(self.groups) == 1 and not switches and not any(map(present, beside))
 
     @cached_property
     def order(self) -> tuple[int, ...]:

@@ -7,18 +7,20 @@ pass over all layers is also what one device does a step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ledgers.serving_memory import element_width
 from ..ledgers.serving_weights import serving_vocabulary
+from ..model.kinds.feed_forward import Experts, ffn_width
 from ..model.layers import Matrix, Model
 from ..numeric import Number, is_array, maximum
 from ..scenario import Scenario
 from ..sums import times_bytes, times_seconds, total_seconds
 from ..terms import formula
+from . import experts as routed
 from . import kernels
 from .collectives import Pipeline, TensorGroup, Transfer, gathered_bytes, hidden_bytes
-from .rates import Format, Rates, rates_of
+from .rates import Format, Rates, expert_format, plain_format, rates_of
 from .settings import Settings, tiles, tuned_sizes
 
 HEAD_KERNELS = 4
@@ -78,6 +80,12 @@ def eager_seconds(seconds: Number, layers: Number, eager: Number, grace: Number)
     return maximum(seconds, layers * eager * grace)
 
 
+@formula("n_k", "kernels")
+def all_kernels(usual: Number, expert: Number) -> Number:
+    """Kernels of a layer with experts."""
+    return usual + expert
+
+
 @formula("Σ F", "FLOP")
 def all_flops(parts: list[Number]) -> Number:
     """FLOPs of several operators."""
@@ -132,7 +140,18 @@ class Pass:
         self.grace = settings.engine.grace if settings.device.grace else 1.0
         block, tensor = model.block, parallel.tp
         self.projections = block.projections(tensor)
-        self.ffn_matrices, self.ffn_size = block.feed_forward.matrix_count, block.feed_forward.local_size(tensor)
+        self.formats = {matrix.name: self.rates.blocks for matrix in self.projections}
+        self.experts, self.kernels, self.eager = block.experts, settings.engine.kernels, settings.engine.t_eager
+        dense = block.feed_forward if self.experts is None else self.experts.shared()
+        self.ffn_matrices, self.ffn_size = dense.matrix_count, dense.local_size(tensor)
+        if self.experts is not None:
+            self.expert_format, self.formats["router"] = (
+                expert_format(scenario, settings),
+                plain_format(scenario, settings),
+            )
+            self.expert_size = ffn_width(self.experts.size, tensor, 1)
+            self.kernels = all_kernels(settings.engine.kernels, settings.engine.moe_kernels)
+            self.eager = settings.engine.t_eager_moe
         attention = block.attention
         self.heads, self.kv_heads = attention.local_heads(tensor), attention.local_kv_heads(tensor)
         self.head_dim, self.query_group = attention.head_dim, heads_a_group(attention.heads, attention.kv_heads)
@@ -140,7 +159,7 @@ class Pass:
         self.vocabulary = serving_vocabulary(model, tensor)
         self.output_head = Matrix("head", model.hidden, vocabulary_share(self.vocabulary, tensor))
         self.weights = {
-            matrix.name: kernels.weight_bytes(matrix.inputs, matrix.outputs, self.rates.blocks.bits)
+            matrix.name: kernels.weight_bytes(matrix.inputs, matrix.outputs, self.formats[matrix.name].bits)
             for matrix in self.projections
         }
         self.head_weights = kernels.weight_bytes(model.hidden, self.output_head.outputs, self.rates.head.bits)
@@ -169,12 +188,15 @@ class Pass:
     def _iteration(self, rows: Number, answered: Number, attention: tuple[Operator, ...], eager: bool) -> Iteration:
         engine, hidden = self.settings.engine, self.model.hidden
         matrices = [
-            self._matrix(matrix, self.rates.blocks, self.weights[matrix.name], rows) for matrix in self.projections
+            self._matrix(matrix, self.formats[matrix.name], self.weights[matrix.name], rows)
+            for matrix in self.projections
         ]
+        if self.experts is not None:
+            matrices.append(self._routed(self.experts, rows))
         operators = tuple(self._in_all_layers(each) for each in (*matrices, *attention, self._pointwise(rows)))
         head = self._matrix(self.output_head, self.rates.head, self.head_weights, answered)
         operators = (*operators, head, self._sampling(answered))
-        launches = launch_seconds(self.layers, engine.kernels, HEAD_KERNELS, engine.t_k)
+        launches = launch_seconds(self.layers, self.kernels, HEAD_KERNELS, engine.t_k)
         count = allreduces(self.layers, self.model.block.norms)
         buffer, logits = hidden_bytes(rows, hidden), gathered_bytes(answered, self.vocabulary, self.group.ranks)
         reduce, gather = self.group.reduce(buffer).times(count), self.group.reduce(logits)
@@ -184,7 +206,7 @@ class Pass:
         host = host_seconds(engine.t_host, engine.t_seq, answered, self.grace)
         seconds = side_by_side(device, host) if engine.overlapped else one_after_the_other(device, host)
         if eager:
-            seconds = eager_seconds(seconds, self.layers, engine.t_eager, self.grace)
+            seconds = eager_seconds(seconds, self.layers, self.eager, self.grace)
         return Iteration(operators, launches, reduce, gather, hop, device, seconds)
 
     def _in_all_layers(self, each: Operator) -> Operator:
@@ -229,6 +251,41 @@ class Pass:
         operands = kernels.operand_bytes(rows, inner, columns, number.activation_bytes)
         memory = kernels.matrix_memory_seconds(weights, operands, number.streaming, self.rates.memory)
         return math, kernels.soft_maximum(math, memory)
+
+    def _routed(self, experts: Experts, rows: Number) -> Operator:
+        """Routed experts of one layer, on the line between the tuned batch sizes around the rows."""
+        below, above = tuned_sizes(rows)
+        at_below, at_above = self._routed_at(experts, below), self._routed_at(experts, above)
+        own = self._routed_at(experts, rows)
+        math, seconds = (
+            kernels.between_sizes(rows, below, above, getattr(at_below, name), getattr(at_above, name))
+            for name in ("math", "seconds")
+        )
+        return replace(own, math=math, seconds=seconds)
+
+    def _routed_at(self, experts: Experts, rows: Number) -> Operator:
+        """Routed experts of one layer with exactly these rows."""
+        number, engine, size = self.expert_format, self.settings.engine, self.expert_size
+        touched = routed.touched_experts(experts.experts, experts.per_token, rows)
+        sent = routed.routed_rows(rows, experts.per_token)
+        weights = routed.touched_bytes(touched, experts.matrix_count, experts.width, size, number.bits)
+        moved = routed.routed_bytes(sent, engine.moe_bytes, experts.width, size)
+        k_half = routed.half_rate_inner(self.settings.device.k_half, number.peak, self.rates.attention_peak)
+        inputs = 1 + experts.gated
+        math = routed.expert_math_seconds(touched, sent, inputs, experts.width, size, k_half, number.rate)
+        memory = routed.expert_memory_seconds(weights, number.streaming, engine.moe_memory, moved, self.rates.memory)
+        flops = routed.expert_flops(sent, experts.matrix_count, experts.width, size)
+        seconds = kernels.soft_maximum(math, memory)
+        return Operator("experts", flops, total_bytes(weights, moved), math, memory, seconds, number.peak)
+
+    def read_weights(self, weights: Number, rows: Number) -> Number:
+        """Weights of all layers that a batch of some rows has to read, of those that there are."""
+        experts = self.experts
+        if experts is None:
+            return weights
+        touched = routed.touched_experts(experts.experts, experts.per_token, rows)
+        each = routed.touched_bytes(1.0, experts.matrix_count, experts.width, self.expert_size, self.expert_format.bits)
+        return routed.read_bytes(weights, self.layers, experts.experts, touched, each)
 
     def _pointwise(self, rows: Number) -> Operator:
         moved = kernels.pointwise_bytes(

@@ -67,16 +67,16 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         running = steady.closed_or_open(rate, most, opened)
     micro = steady.micro_batch(running, pipeline)
     decode = passes.decode(micro, context)
-    step = _step_seconds(scenario, decode, running, engine.pipeline, memory)
+    read = passes.read_weights(memory.pass_weights, running)
+    step = _step_seconds(scenario, decode, running, engine.pipeline, read)
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
         in_prompt, added = _beside(scenario, passes, context, beside, decode)
     tpot = steady.shared_tpot(step, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
-    in_prompt = steady.not_below_floor(
-        in_prompt, memory.pass_weights, 0.0, scenario.cluster.accelerator.memory_bandwidth
-    )
+    least_read = passes.read_weights(memory.pass_weights, serving.prompt_tokens)
+    in_prompt = steady.not_below_floor(in_prompt, least_read, 0.0, scenario.cluster.accelerator.memory_bandwidth)
     first = steady.first_token_seconds(wait, in_prompt, engine.t_request, engine.t_api, engine.lag, tpot)
     busy = steady.busy_seconds(micro, output, step, added, least)
     queue = steady.prompt_queue(busy, first, output, tpot)
@@ -102,14 +102,12 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     )
 
 
-def _step_seconds(
-    scenario: Scenario, decode: Iteration, running: Number, reached: Number, memory: ServingMemory
-) -> Number:
+def _step_seconds(scenario: Scenario, decode: Iteration, running: Number, reached: Number, weights: Number) -> Number:
     """Time of a decode step of all micro-batches of a pipeline, at least that of its bytes."""
     seconds = steady.pipelined_seconds(decode.seconds, scenario.parallelism.pp, running, reached)
     cache = decode.operator("attention core").bytes
     bandwidth = scenario.cluster.accelerator.memory_bandwidth
-    return steady.not_below_floor(seconds, memory.pass_weights, cache, bandwidth)
+    return steady.not_below_floor(seconds, weights, cache, bandwidth)
 
 
 def _beside(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..machine.rates import peak_flops
 from ..numeric import Number, minimum, sqrt, where
@@ -104,6 +104,23 @@ def rates_of(scenario: Scenario, settings: Settings) -> Rates:
         if head_bits < 16
         else _plain(accelerator, settings, head_bits, power),
     )
+
+
+#: Column of the engine's factor for grouped products, by the rate that the format takes.
+_GROUPED = {"e_16": "moe_16", "e_8": "moe_8", "e_8_block": "moe_8", "e_4": "moe_4"}
+
+
+def expert_format(scenario: Scenario, settings: Settings) -> Format:
+    """How the grouped products of routed experts run."""
+    weights, engine = settings.weights, settings.engine
+    grouped = replace(settings, engine=replace(engine, gemm=getattr(engine, _GROUPED[weights.rate])))
+    return _format(scenario.cluster.accelerator, grouped, weights, weights.bits, 1.0)
+
+
+def plain_format(scenario: Scenario, settings: Settings) -> Format:
+    """How products of weights that stay in 16 bits run."""
+    accelerator = scenario.cluster.accelerator
+    return _plain(accelerator, settings, 16.0, power_factor(accelerator.power, settings.device.reference_power))
 
 
 def has_units(accelerator: Accelerator, weights: WeightFormat) -> bool:

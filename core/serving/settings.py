@@ -58,6 +58,13 @@ class Engine:
     t_api: Number
     lag: Number
     prefill_first: bool
+    moe_16: Number
+    moe_8: Number
+    moe_4: Number
+    moe_memory: Number
+    moe_bytes: Number
+    moe_kernels: Number
+    t_eager_moe: Number
     source: str
 
 

@@ -113,7 +113,8 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
     cluster, accelerator, decode = scenario.cluster, scenario.cluster.accelerator, steady.decode
     peak, step = plan.passes.rates.blocks.peak, steady.step
     flops, tokens = values["compute.model_flops_per_step"], values["compute.tokens_per_step"]
-    moved = bounds.step_bytes(plan.memory.pass_weights, decode.operator("attention core").bytes)
+    read = plan.passes.read_weights(plan.memory.pass_weights, steady.running)
+    moved = bounds.step_bytes(read, decode.operator("attention core").bytes)
     exposed = bounds.communication_part(decode.allreduces.seconds, decode.gather.seconds, decode.hops.seconds)
     across = _across(decode)
     link = bounds.link_peak(accelerator.link.bandwidth, accelerator.pcie, device.nvls)
@@ -188,9 +189,10 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
     flops = steady.prefill.flops
     peak, bandwidth = plan.passes.rates.blocks.peak, accelerator.memory_bandwidth
     serving = plan.scenario.serving
+    read = plan.passes.read_weights(memory.pass_weights, serving.prompt_tokens)
     values = {
         "serving.ttft_s": steady.ttft,
-        "serving.ttft_bound_s": bounds.prompt_floor(flops, steady.prompt.chunks, peak, memory.pass_weights, bandwidth),
+        "serving.ttft_bound_s": bounds.prompt_floor(flops, steady.prompt.chunks, peak, read, bandwidth),
         "serving.running": serving_memory.all_sequences(steady.running, memory.busy),
         "serving.replicas": memory.replicas,
         "serving.busy_replicas": memory.busy,

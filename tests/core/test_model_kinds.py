@@ -373,7 +373,7 @@ def test_models_that_contradict_themselves_are_refused_with_their_line(lines: st
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"model": "mixtral-8x7b"}, "model"),
+        ({"model": "gpt-oss-120b"}, "model"),
         ({"model": "deepseek-v3"}, "model"),
         ({"model": "gemma-2-9b"}, "model"),
         ({"model.experts_per_token": 2.0}, "model.experts_per_token"),
