@@ -178,7 +178,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "model",
         _computed,
-        lambda s: f"{s.model.name} has layers that plans do not compute (equal layers of full attention and FFN do)",
+        lambda s: (
+            f"{s.model.name} has layers that {s.kind} plans do not compute (equal layers of full attention and FFN do)"
+        ),
     ),
     Rule(
         "model.experts_per_token",

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWi
 from ..core.catalogue import catalogue
 from ..core.export import SUFFIXES
 from ..core.fields import FIELDS, PANELS
+from ..core.model.layers import build
+from ..core.model.spec import ModelSpec
 from . import theme as themes
 from .cards import Cards, Verdict
 from .dialogs import Dialogs
@@ -289,8 +291,14 @@ class Window(QMainWindow):
 
 
 def _entries(name: str) -> list[tuple[str, str]]:
-    """The entries of a catalogue as (id, name)."""
-    return [(key, entry.name) for key, entry in getattr(catalogue(), name).items()]
+    """The entries of a catalogue as (id, name), without models that no plan computes."""
+    entries = getattr(catalogue(), name).items()
+    return [(key, entry.name) for key, entry in entries if name != "models" or _computed(entry)]
+
+
+def _computed(spec: ModelSpec) -> bool:
+    model = build(spec)
+    return model.dense or model.routed
 
 
 def _dropped_file(event: QDragEnterEvent | QDropEvent) -> Path | None:
