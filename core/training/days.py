@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numeric import Number, ceil, largest, maximum, where
+from ..numeric import Number, ceil, largest, maximum, minimum, where
 from ..terms import formula
 
 
@@ -127,6 +127,24 @@ def memory_floor(moved: Number, bandwidth: Number) -> Number:
 def link_floor(sent: Number, link_rate: Number) -> Number:
     """Least time of the bytes sent over one class of links."""
     return sent / maximum(link_rate, 1.0)
+
+
+@formula("f", "share")
+def share_of_step(seconds: Number, step: Number) -> Number:
+    """Share of a step that something takes, less than all of it."""
+    return minimum(seconds / step, 0.999)
+
+
+@formula("1/((1−f) + f/s)", "ratio", "Amdahl 1967, AFIPS 30")
+def speedup(share: Number, factor: Number) -> Number:
+    """How much faster a step becomes when a share of it becomes some times as fast."""
+    return 1 / ((1 - share) + share / factor)
+
+
+@formula("1/(1−f)", "ratio", "Amdahl 1967, AFIPS 30")
+def speedup_bound(share: Number) -> Number:
+    """How much faster a step becomes at most, when a share of it takes no time at all."""
+    return 1 / (1 - share)
 
 
 @formula("T_lower", "s", "max(F/Π, R/β, C/W): full overlap")

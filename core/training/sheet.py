@@ -236,6 +236,7 @@ def _time(
     full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
     low, high = days.band_end(step.seconds, constants.band_low), days.band_end(step.seconds, constants.band_high)
     mfu = days.utilisation(flops, cluster.gpus, peak, step.seconds)
+    exposed = days.share_of_step(values["communication.exposed_seconds"], step.seconds)
     values |= {
         "time.bound_s": bound,
         "time.step_s": step.seconds,
@@ -252,6 +253,8 @@ def _time(
         "time.mfu_full_mask": days.utilisation(full, cluster.gpus, peak, step.seconds),
         "time.mbu": days.bandwidth_utilisation(moved, cluster.accelerator.memory_bandwidth, step.seconds),
         "time.unavoidable_bytes": moved,
+        "speedup.links_twice_as_fast": days.speedup(exposed, 2.0),
+        "speedup.nothing_exposed": days.speedup_bound(exposed),
         "time.tokens_per_s": rate,
         "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
     }

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.core.plans import plan, with_all
-from triledger.core import economics, evaluate, reliability
+from triledger.core import economics, evaluate, load_scenario, reliability
 from triledger.core.ledgers.compute import rule_flops
 from triledger.core.scenario import Scenario
-from triledger.core.training.days import utilisation, whiteboard_days
+from triledger.core.training.days import speedup, speedup_bound, utilisation, whiteboard_days
 
 HOUR, DAY = 3600, 86400
 
@@ -244,3 +244,19 @@ def test_a_measured_throughput_is_a_step_time() -> None:
     base = run_70b("h100-sxm-80gb", 64)
     values = evaluate(base.with_("measured.tokens_per_s", 50_000.0))
     assert values["measured.step_s"] == pytest.approx(512 * 4096 / 50_000)
+
+
+# ---------------------------------------------------------------- what a faster part would bring
+
+
+def test_a_fifth_made_five_times_as_fast_brings_19_per_cent() -> None:
+    """Amdahl 1967."""
+    assert speedup(0.2, 5.0) == pytest.approx(1.1905, abs=5e-5)
+    assert speedup_bound(0.2) == 1.25
+
+
+def test_links_that_cost_nothing_bring_what_is_exposed() -> None:
+    report = evaluate(load_scenario("70b-64xh100-train"))
+    exposed = report["communication.exposed_seconds"] / report["time.step_s"]
+    assert report["speedup.nothing_exposed"] == pytest.approx(1 / (1 - exposed))
+    assert 1 < report["speedup.links_twice_as_fast"] < report["speedup.nothing_exposed"]

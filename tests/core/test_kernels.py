@@ -8,9 +8,10 @@ from tests.core.plans import block_time, gpt, megatron_2021, plan
 from triledger.core import evaluate
 from triledger.core.catalogue import catalogue
 from triledger.core.machine.device import Machine, machine_of
-from triledger.core.machine.kernels import attention_flops, causal_pairs, flash_seconds
+from triledger.core.machine.kernels import attention_flops, causal_pairs, flash_seconds, matrix_bytes
 from triledger.core.machine.rates import peak_flops, rates
 from triledger.core.roofline import Roof
+from triledger.core.training.operators import pointwise_flops
 
 
 def machine(accelerator: str, precision: str = "bf16") -> Machine:
@@ -226,3 +227,14 @@ def test_a_part_without_published_rates_says_so() -> None:
     assert catalogue().accelerators["mi300x"].name in next(
         f.message for f in found.findings if f.code == "uncalibrated"
     )
+
+
+def test_intensities_of_four_operators() -> None:
+    """FLOP a byte with 16-bit tensors: a norm (2 FLOPs an element), a product with one row, and one of 2048 rows."""
+    assert pointwise_flops(4.0) / 4.0 == 0.5
+    row = 2 * 4096**2 / matrix_bytes(1, 4096, 4096, 1, 2, 2)
+    assert row == pytest.approx(1.0, abs=1e-3)
+    prompt = 2 * 2048 * 4096**2 / matrix_bytes(2048, 4096, 4096, 1, 2, 2)
+    assert prompt == 1024
+    without_result = 2 * 2048 * 4096**2 / matrix_bytes(2048, 4096, 4096, 1, 2, 0)
+    assert without_result == pytest.approx(1365.33, abs=0.01)
