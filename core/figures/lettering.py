@@ -52,9 +52,9 @@ def letter(figure: Figure, pixel: Pixel, measure: Measure, bounds: Box, point: f
     ground.taken = [text.box for text in fixed] + [_rim(*rim) for rim in rims]
     ground.segments = _segments(figure, pixel)
     ground.rules = [_across(rule, figure, pixel, bounds) for rule in figure.rules]
-    fixed += [
-        ground.rule_label(rule, line) for rule, line in zip(figure.rules, ground.rules, strict=True) if rule.label
-    ]
+    ground.bars = [_bar(bar, pixel) for bar in figure.bars]
+    names = [ground.rule_label(rule, line) for rule, line in zip(figure.rules, ground.rules, strict=True) if rule.label]
+    fixed += [name for name in names if name is not None]
     texts += fixed
     texts += ground.mark_labels(figure.marks, bold=True)
     texts += ground.line_labels([line for line in figure.lines if line.label])
@@ -108,6 +108,14 @@ def _segments(figure: Figure, pixel: Pixel) -> list[Box]:
     return segments
 
 
+def _bar(bar: Bar, pixel: Pixel) -> Box:
+    (left, one), (right, other) = (
+        pixel(bar.start, bar.row - bar.height / 2),
+        pixel(bar.start + bar.length, bar.row + bar.height / 2),
+    )
+    return left, min(one, other), right, max(one, other)
+
+
 def _across(rule: Rule, figure: Figure, pixel: Pixel, bounds: Box) -> Box:
     """A rule as a line from one side of the ground to the other."""
     if rule.across == "x":
@@ -125,9 +133,10 @@ class _Ground:
         self.taken: list[Box] = []
         self.segments: list[Box] = []
         self.rules: list[Box] = []
+        self.bars: list[Box] = []
 
-    def rule_label(self, rule: Rule, line: Box) -> Text:
-        """Beside one of the rule's ends, the first where nothing else stands."""
+    def rule_label(self, rule: Rule, line: Box) -> Text | None:
+        """Beside one of the rule's ends, the first where nothing else stands; left out where all are taken."""
         gap = 4 * self.point
         width, height = self.measure(rule.label, False)
         left, low, right, high = self.bounds
@@ -138,7 +147,9 @@ class _Ground:
         else:
             spots = [(right - width - gap, y + gap / 2), (left + gap, y + gap / 2), (left + gap, y - height - gap / 2)]
         boxes = [(x, y, x + width, y + height) for x, y in spots]
-        box = next(free(boxes, self.taken, self.segments + self.rules, self.bounds), boxes[0])
+        box = next(free(boxes, self.taken + self.bars, self.segments + self.rules, self.bounds), None)
+        if box is None:
+            return None
         self.taken.append(box)
         return Text(rule.label, box, series=rule.series)
 
