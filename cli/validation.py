@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .arguments import InputError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Rows named for each reason in the text; JSON names all.
 _NAMED = 4
+#: How near the best measured layout the one called best should be.
+_NEAR = 0.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +73,7 @@ def _text(validation: Validation) -> Iterator[str]:
         yield from _sources(flagged)
         yield ""
     yield from _verdicts(validation)
+    yield from _ranking(validation)
     yield from _skipped(validation.skipped)
     found = statistics(plain)
     if found:
@@ -120,6 +124,28 @@ def _verdicts(validation: Validation) -> Iterator[str]:
         yield ""
 
 
+def _ranking(validation: Validation) -> Iterator[str]:
+    from ..core.measured.ranking import rankings
+    from ..core.units import digits
+
+    found = rankings(validation.comparisons)
+    if not found:
+        return
+    yield "ranking of layouts by GPU-seconds per token and L·h²; the one called best takes so much more than the best"
+    table: list[tuple[str, ...]] = [("source", "runs", "τ", "inside", "sweep", "runs", "layouts", "τ", "best is off")]
+    for ranking in found:
+        of_all = (ranking.source, str(ranking.runs), digits(ranking.tau, 2), digits(ranking.tau_inside, 2))
+        for sweep in ranking.sweeps:
+            counts = (str(sweep.runs), str(sweep.layouts), digits(sweep.tau, 2))
+            table.append((*of_all, sweep.name, *counts, _percent(sweep.excess)))
+            of_all = ("", "", "", "")
+    yield from aligned(table, "<>>><>>>>")
+    sweeps = [sweep for ranking in found for sweep in ranking.sweeps]
+    near = sum(sweep.excess <= _NEAR for sweep in sweeps)
+    yield f"the layout called best is within {_NEAR * 100:.0f} % of the best measured in {near} of {len(sweeps)} sweeps"
+    yield ""
+
+
 def _skipped(skipped: Sequence[Skipped]) -> Iterator[str]:
     if not skipped:
         return
@@ -142,6 +168,7 @@ def _some(ids: Sequence[str]) -> str:
 
 def _json(validation: Validation) -> dict[str, Any]:
     from ..core.measured.comparison import by_source, fits_by_source, statistics
+    from ..core.measured.ranking import rankings
 
     plain = [row for row in validation.comparisons if not row.flagged]
     sources: dict[str, dict[str, Any]] = {}
@@ -162,6 +189,7 @@ def _json(validation: Validation) -> dict[str, Any]:
         ],
         **_errors(statistics(plain)),
         "by_source": sources,
+        "ranking": {found.source: asdict(found) for found in rankings(validation.comparisons)},
     }
 
 

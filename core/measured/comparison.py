@@ -29,7 +29,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A measurement and its prediction, both in `unit`; `flagged` rows contradict themselves and stand apart."""
+    """A measurement and its prediction, both in `unit`, and the plan that the row stands for.
+
+    `flagged` rows contradict themselves or their neighbours and stand apart.
+    """
 
     id: str
     kind: str
@@ -38,6 +41,7 @@ class Comparison:
     unit: str
     measured: float
     predicted: float
+    scenario: Scenario
     flagged: bool = False
 
     @property

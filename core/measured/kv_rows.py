@@ -53,12 +53,12 @@ def compare_kv(row: Row) -> Iterator[Comparison]:
     tokens = size * (block if unit == "blocks" else 1.0)
     measured = size * GIB if unit == "GiB" else tokens * each
     predicted = float(report["memory.kv_budget_bytes"])
-    source, flagged = settings.source, row.flagged
-    yield Comparison(row.id, "vllm_kv", source, "cache", "GiB", measured / GIB, predicted / GIB, flagged)
+    about, told = (row.id, "vllm_kv", settings.source), ("cache", "GiB", measured / GIB, predicted / GIB)
+    yield Comparison(*about, *told, scenario, row.flagged)
     logged = _LOGGED.search(row["notes"])
     if logged and unit != "GiB":
         seen = float(logged[1]) * GIB / tokens
-        yield Comparison(row.id, "vllm_kv", source, "cache of a token", "B", seen, each, flagged)
+        yield Comparison(*about, "cache of a token", "B", seen, each, scenario, row.flagged)
 
 
 def _size(row: Row) -> tuple[float, str]:

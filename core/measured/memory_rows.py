@@ -61,8 +61,8 @@ def compare_memory(row: Row) -> Iterator[Comparison | Verdict]:
     if row["verdict"] == "yes" or failed:
         yield Verdict(row.id, settings.source, not failed, bool(report["memory.fits"]), row.flagged)
     if not failed:
-        measured, predicted = _bytes(row) / GIB, figure.of(report) / GIB
-        yield Comparison(row.id, "memory", settings.source, figure.name, "GiB", measured, predicted, row.flagged)
+        told = (figure.name, "GiB", _bytes(row) / GIB, figure.of(report) / GIB)
+        yield Comparison(row.id, "memory", settings.source, *told, report.scenario, row.flagged)
 
 
 def _part(row: Row, settings: Settings) -> Comparison:
@@ -70,8 +70,8 @@ def _part(row: Row, settings: Settings) -> Comparison:
         raise NotExpressibleError(f"{row['mem_metric']} is not predicted")
     name, key = _PARTS[row["mem_metric"]]
     scenario, _ = kv_plan(row)
-    predicted = float(evaluate(scenario)[key]) / GIB
-    return Comparison(row.id, "memory", settings.source, name, "GiB", _bytes(row) / GIB, predicted, row.flagged)
+    told = (name, "GiB", _bytes(row) / GIB, float(evaluate(scenario)[key]) / GIB)
+    return Comparison(row.id, "memory", settings.source, *told, scenario, row.flagged)
 
 
 def _figure(row: Row) -> Figure:

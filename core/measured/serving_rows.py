@@ -50,10 +50,19 @@ def serving_case(row: Row) -> Case:
     predict = SCHEDULES.get(schedule, {}).get(row["metric"])
     if predict is None:
         raise NotExpressibleError(f"{row['metric']} is not predicted" + (f" of a {schedule}" if schedule else ""))
-    scenario, request = serving_plan(settings), Request.of(row)
+    request = Request.of(row)
+    scenario = _asked(serving_plan(settings), request)
     name, unit, scale = METRICS[row["metric"]]
     measured = row.positive("value") * scale
     return Case(scenario, lambda plan: predict(plan, request), settings.source, name, unit, measured)
+
+
+def _asked(scenario: Scenario, request: Request) -> Scenario:
+    """The plan with the requests of a row."""
+    work = {"concurrency": request.batch, "prompt_tokens": request.prompt, "output_tokens": request.output}
+    for name, value in {**work, "max_context": request.prompt + request.output}.items():
+        scenario = scenario.with_(f"serving.{name}", value)
+    return scenario
 
 
 def _number(row: Row, column: str) -> float:
@@ -102,11 +111,7 @@ def _steady(key: str, per_gpu: bool = False) -> Predict:
     def predict(scenario: Scenario, request: Request) -> Number:
         if request.output < 1:
             raise NotExpressibleError("no output tokens are stated")
-        plan = scenario.with_("serving.concurrency", request.batch).with_(
-            "serving.max_context", request.prompt + request.output
-        )
-        plan = plan.with_("serving.prompt_tokens", request.prompt).with_("serving.output_tokens", request.output)
-        value = evaluate(plan)[key]
+        value = evaluate(scenario)[key]
         return value / request.gpus if per_gpu else value
 
     return predict

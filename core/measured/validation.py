@@ -42,7 +42,8 @@ def _of_case(case_of: Callable[[Row], Case], kind: str) -> Callable[[Row], Itera
     def compare(row: Row) -> Iterator[Result]:
         case = case_of(row)
         predicted = float(case.predict(case.scenario))
-        yield Comparison(row.id, kind, case.source, case.metric, case.unit, case.measured, predicted, row.flagged)
+        told = (case.metric, case.unit, case.measured, predicted)
+        yield Comparison(row.id, kind, case.source, *told, case.scenario, row.flagged)
 
     return compare
 

@@ -88,6 +88,16 @@ def test_the_chart_is_written_beside_the_table(run, table, tmp_path: Path) -> No
     assert len((tmp_path / "chart.csv").read_text(encoding="utf-8").splitlines()) == 5
 
 
+def test_the_ranking_of_layouts_is_told(run, table) -> None:
+    path = table("bloom-0")
+    _, out, _ = run("validate", "--data", path)
+    assert "ranking of layouts" in out
+    assert "of the best measured in" in out
+    bloom = json.loads(run("validate", "--data", path, "--format", "json")[1])["ranking"]["bloom"]
+    assert bloom["runs"] >= sum(sweep["runs"] for sweep in bloom["sweeps"])
+    assert -1 <= bloom["tau"] <= 1
+
+
 def test_a_table_in_which_nothing_is_a_plan_has_status_1(run, table) -> None:
     status, out, _ = run("validate", "--data", table("hours-"))
     assert status == 1

@@ -55,11 +55,6 @@ def run_of(**cells: str) -> Row:
     return read_table(csv_of(RUN | cells), "own.csv").rows[0]
 
 
-@pytest.fixture(scope="module")
-def shipped() -> Validation:
-    return validate(shipped_tables())
-
-
 def errors(shipped: Validation, kind: str, *sources: str) -> list[Comparison]:
     found = [row for row in shipped.comparisons if row.kind == kind and row.source in sources and not row.flagged]
     assert found
@@ -324,7 +319,7 @@ def test_a_row_without_an_id_is_called_after_its_line() -> None:
 
 
 def comparison(error: float, name: str = "a") -> Comparison:
-    return Comparison(name, "training", "s", "step time", "s", 2.0, 2.0 * (1 + error))
+    return Comparison(name, "training", "s", "step time", "s", 2.0, 2.0 * (1 + error), plan("llama-2-7b"))
 
 
 def test_statistics_of_errors() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from tests.core.plans import plan
 from triledger.core import evaluate, read_scenario
 from triledger.core.figures.measured import measured
 from triledger.core.measured.comparison import Comparison
@@ -37,8 +38,11 @@ def test_the_knee_is_where_both_rates_take_equally_long() -> None:
 # ---------------------------------------------------------------- the chart of predictions
 
 
+PLAN = plan("llama-2-7b")
+
+
 def row(name: str, source: str, seen: float, error: float, flagged: bool = False) -> Comparison:
-    return Comparison(name, "training", source, "step time", "s", seen, seen * (1 + error), flagged)
+    return Comparison(name, "training", source, "step time", "s", seen, seen * (1 + error), PLAN, flagged)
 
 
 def test_the_chart_has_a_mark_a_row_and_a_colour_a_source() -> None:
@@ -61,7 +65,7 @@ def test_the_chart_has_a_mark_a_row_and_a_colour_a_source() -> None:
 
 
 def test_rows_of_other_metrics_are_counted_and_not_drawn() -> None:
-    other = Comparison("x", "serving", "ft", "request latency", "s", 1.0, 1.0)
+    other = Comparison("x", "serving", "ft", "request latency", "s", 1.0, 1.0, PLAN)
     chart = measured(Validation((row("a", "s", 1.0, 0.0), row("b", "s", 2.0, 0.0), other), (), ()))
     assert len(chart.marks) == 2
     assert "1 row of other metrics" in chart.subtitle
