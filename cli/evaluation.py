@@ -79,10 +79,15 @@ def _cells(key: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _text(report: Report) -> Iterator[str]:
     from ..core.headlines import headlines
     from ..core.ledgers.tables import tables
+    from ..core.model.anatomy import anatomy
+    from ..core.model.layers import build
     from ..core.verdict import verdict
 
     yield f"{report['name']} ({report['kind']})"
     yield verdict(report).text
+    yield ""
+    yield report.scenario.model.name
+    yield from (f"  {line}" for line in anatomy(build(report.scenario.model)).lines())
     yield ""
     rows = [(h.label, f"{h.number} {h.unit}".strip(), "; ".join(h.details)) for h in headlines(report)]
     yield from aligned(rows, "<><")

@@ -81,6 +81,7 @@ _LABELS = {
 
 
 def _text(imported: Imported, model: Model) -> Iterator[str]:
+    from ..core.model.anatomy import anatomy
     from ..core.units import format_quantity
 
     counts = _counts(model)
@@ -94,19 +95,10 @@ def _text(imported: Imported, model: Model) -> Iterator[str]:
     if state := model.state_bytes_per_sequence():
         rows.append(("states of a sequence", format_quantity(state, "bytes"), ""))
     rows.append(("weights stored as", imported.weight_format, ""))
-    yield f"{imported.spec.name}: {'; '.join(_layers(model))}"
+    yield imported.spec.name
+    yield from (f"  {count} × {mixing.words}; {part.words}" for count, mixing, part in anatomy(model).groups)
     yield ""
     yield from aligned(rows, "<>>")
     if imported.findings:
         yield ""
         yield from aligned([(f.severity, f.message, f.field) for f in imported.findings], "<<<")
-
-
-def _layers(model: Model) -> Iterator[str]:
-    """Every kind of layer with how many there are."""
-    from ..core.model.order import layer_kinds
-
-    for (count, kind), (_, block) in zip(layer_kinds(model.spec), model.groups, strict=True):
-        mixer = kind.mixer or ("latent" if model.spec.kv_rank else "attention")
-        part = "experts" if block.experts else kind.feed_forward or "dense"
-        yield f"{count:.0f} × {' and '.join(word for word in (mixer, part) if word != 'none') or 'nothing'}"

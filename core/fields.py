@@ -36,6 +36,8 @@ class Field:
     optional: bool = False
     advanced: bool = False
     kinds: tuple[str, ...] = ("training", "serving")
+    #: Whether its slider does with half the width of a panel, beside another such field.
+    half: bool = False
     #: Whether a list of whole numbers may stand in place of the word.
     takes_list: bool = False
     suffix: str = field(default="")
@@ -52,10 +54,10 @@ def _model() -> tuple[Field, ...]:
     panel = "model"
     return (
         Field("model", "Model", "catalogue", panel, "The model, from the catalogue.", catalogue="models"),
-        Field("model.layers", "Layers", "count", panel, "Decoder blocks.", 1, 1000, (1, 160), "linear"),
-        Field("model.hidden_size", "Hidden size", "count", panel, "Width of the residual stream.", 1, 65536, (512, 32768), "log"),
+        Field("model.layers", "Layers", "count", panel, "Decoder blocks.", 1, 1000, (1, 160), "linear", half=True),
+        Field("model.hidden_size", "Hidden size", "count", panel, "Width of the residual stream.", 1, 65536, (512, 32768), "log", half=True),
         Field("model.heads", "Query heads", "count", panel, "Attention heads.", 1, 1024, (1, 256), "power2", advanced=True),
-        Field("model.kv_heads", "KV heads", "count", panel, "Key and value heads; fewer than query heads is grouped-query attention.", 1, 1024, (1, 128), "power2"),
+        Field("model.kv_heads", "KV heads", "count", panel, "Key and value heads; fewer than query heads is grouped-query attention.", 1, 1024, (1, 128), "power2", advanced=True),
         Field("model.head_dim", "Head size", "count", panel, "Width of one head; 0 is hidden size over heads.", 0, 1024, (32, 512), "power2", advanced=True),
         Field("model.ffn_size", "FFN size", "count", panel, "Inner width of the feed-forward part.", 1, 1048576, (512, 131072), "log", advanced=True),
         Field("model.vocabulary", "Vocabulary", "count", panel, "Rows of the embedding.", 2, 4194304, (1000, 512000), "log", advanced=True),

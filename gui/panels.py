@@ -22,6 +22,7 @@ from .controls.quantity_row import QuantityRow, edit_width
 from .controls.row import CatalogueRow, ChoiceRow, DerivedRow, FlagRow, Row
 from .fonts import font
 from .icons import icon
+from .model_strip import ModelStrip
 from .store import Store
 from .text import data_parallel
 from .theme import Theme
@@ -88,7 +89,7 @@ class Panel(QDockWidget):
         )
         self.name, self._store, self._theme, self._catalogue = name, store, theme, catalogue
         self._kind = ""
-        self._rows: list[Row | DerivedRow] = []
+        self._rows: list[Row | DerivedRow | ModelStrip] = []
         self._advanced: QWidget | None = None
         self.title = Title(self, name)
         self.title.fold.toggled.connect(self._fold)
@@ -183,14 +184,17 @@ class Panel(QDockWidget):
             row.sync()
             row.set_theme(self._theme)
 
-    def _fill(self, column: QVBoxLayout, fields: list[Field]) -> list[Row | DerivedRow]:
-        new: list[Row | DerivedRow] = []
+    def _fill(self, column: QVBoxLayout, fields: list[Field]) -> list[Row | DerivedRow | ModelStrip]:
+        new: list[Row | DerivedRow | ModelStrip] = []
         for pair in _in_lines(fields):
             rows = [self._row_of(field, narrow=len(pair) > 1) for field in pair]
             new += rows
             column.addLayout(_side_by_side(rows)) if len(rows) > 1 else column.addWidget(rows[0])
             if pair[-1].path == "parallelism.pp" and self._kind == "training":
                 new.append(DerivedRow("Data (DP)", data_parallel, self._store))
+                column.addWidget(new[-1])
+            if pair[-1].path == "model":
+                new.append(ModelStrip(self._store, self._theme))
                 column.addWidget(new[-1])
         self._rows += new
         return new
@@ -237,5 +241,5 @@ def _least_width(field: Field) -> int:
     if field.unit == "flag":
         return label + 30
     # Coarse sliders, and those of fields that are mostly unset, do with half the width.
-    coarse = field.slider is None or (field.scale == "linear" and field.unit != "count")
+    coarse = field.half or field.slider is None or (field.scale == "linear" and field.unit != "count")
     return label + edit_width(field) if field.unit != "catalogue" and (coarse or field.optional) else _ROOM

@@ -106,4 +106,4 @@ def edit_width(field: Field, narrow: bool = True) -> int:
     """Pixels for the longest value that is usual: one with a unit in words, a large count, a small number."""
     if field.unit in ("bytes", "bytes/s", "FLOP/s", "USD/h", "kg/kWh", "tokens"):
         return 92
-    return 54 if narrow and field.unit != "count" else 70
+    return 54 if narrow and (field.half or field.unit != "count") else 70

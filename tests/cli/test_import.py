@@ -64,8 +64,17 @@ def test_json_has_the_counts_as_whole_numbers(run, config) -> None:
 def test_text_tells_layers_counts_and_format(run, config) -> None:
     status, out, _ = run(config("google/gemma-3-27b-it", "gemma.json"))
     assert status == 0
-    assert out.startswith("gemma: 52 × window and dense; 10 × attention and dense\n")
-    for said in ("27\u202f432\u202f406\u202f640", "vision tower", "423\u202f060\u202f336", "496 KiB", "bf16"):
+    assert out.startswith(
+        "gemma\n  52 × window of 1\u202f024: 32 heads, 16 KV heads of 128; FFN 21\u202f504 wide, gated\n"
+    )
+    for said in (
+        "10 × full attention",
+        "27\u202f432\u202f406\u202f640",
+        "vision tower",
+        "423\u202f060\u202f336",
+        "496 KiB",
+        "bf16",
+    ):
         assert said in out
     assert "prediction modules" not in out
 
