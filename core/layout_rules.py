@@ -168,6 +168,40 @@ def _ulysses_holds(s: Scenario) -> Any:
     return s.model.heads % (s.parallelism.cp * s.parallelism.tp) == 0
 
 
+def _stage_ranks(s: Scenario) -> Number:
+    """GPUs of one pipeline stage over all replicas; in serving those of one engine."""
+    p = s.parallelism
+    return p.tp * p.cp * maximum(_replicas(s), 1) if s.kind == _TRAINING else p.tp
+
+
+def _experts_dealt_message(s: Scenario) -> str:
+    ep, experts = _whole(s.parallelism.ep), _whole(s.model.experts)
+    if not experts:
+        return f"{s.model.name} has no routed experts to deal over {ep} ranks (1 does)"
+    return _does_not_divide(ep, experts, "experts")
+
+
+def _expert_ranks_message(s: Scenario) -> str:
+    p, ranks = s.parallelism, _whole(_stage_ranks(s))
+    etp = _whole(p.etp)
+    would_do = [d for d in divisors(ranks) if etp * d <= ranks and ranks % (etp * d) == 0]
+    product = f"etp·ep = {etp}·{_whole(p.ep)} = {etp * _whole(p.ep)}"
+    would = f"ep of {_choice(would_do)}" if would_do else "etp of 1 does"
+    return f"{product} does not divide the {_count(ranks, 'GPU')} of a stage ({would})"
+
+
+def _experts_need_sequences(s: Scenario) -> Any:
+    p = s.parallelism
+    if p.sp or not _routed(s):
+        return True
+    return _either(p.tp == 1, both(p.ep == 1, p.etp == p.tp))
+
+
+def _routed(s: Scenario) -> bool:
+    """Whether a model has routed experts; many at once are asked for any."""
+    return bool(np.any(s.model.experts > 0))
+
+
 def _computed(s: Scenario) -> Any:
     """Whether the engine of the plan's kind computes the layers: serving also those with routed experts."""
     model = build(s.model)
@@ -189,6 +223,23 @@ RULES: tuple[Rule, ...] = (
             f"{_whole(s.model.experts_per_token)} is more than the {_whole(s.model.experts)} experts there are "
             f"({_whole(s.model.experts)} or less does)"
         ),
+    ),
+    Rule(
+        "parallelism.ep",
+        lambda s: _either(s.parallelism.ep == 1, both(s.model.experts > 0, s.model.experts % s.parallelism.ep == 0)),
+        _experts_dealt_message,
+    ),
+    Rule(
+        "parallelism.ep",
+        lambda s: s.parallelism.ep == 1,
+        lambda s: f"serving plans keep all experts on every rank, not dealt over {_whole(s.parallelism.ep)} (1 does)",
+        (_SERVING,),
+    ),
+    Rule(
+        "parallelism.etp",
+        lambda s: _either(s.parallelism.etp == 1, s.model.experts > 0),
+        lambda s: f"{s.model.name} has no routed experts to split over {_whole(s.parallelism.etp)} ranks (1 does)",
+        (_TRAINING,),
     ),
     Rule(
         "model.heads",
@@ -223,6 +274,21 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     Rule("cluster.gpus", lambda s: s.cluster.gpus % replica_ranks(s) == 0, _gpus_message),
+    Rule(
+        "parallelism.ep",
+        lambda s: _stage_ranks(s) % (s.parallelism.etp * s.parallelism.ep) == 0,
+        _expert_ranks_message,
+        (_TRAINING,),
+    ),
+    Rule(
+        "parallelism.sp",
+        _experts_need_sequences,
+        lambda s: (
+            f"experts on {_whole(s.parallelism.tp)} tensor parallel ranks with ep = {_whole(s.parallelism.ep)} and "
+            f"etp = {_whole(s.parallelism.etp)} need sequence parallelism (sp true, or ep 1 with etp = tp, does)"
+        ),
+        (_TRAINING,),
+    ),
     Rule(
         "parallelism.vpp",
         lambda s: _either(s.parallelism.vpp == 1, s.parallelism.pp > 1),

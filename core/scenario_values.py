@@ -27,9 +27,6 @@ HEAD = {
 }
 #: Settings of the format that this program knows in one form only; empty: in any form, as they then have no effect.
 FIXED = {
-    "parallelism.ep": "1",
-    "parallelism.etp": "1",
-    "parallelism.expert_dispatch": "",
     "training.finetune": "full",
     "training.offload_optimizer": "false",
     "serving.speculative.draft_tokens": "0",

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
+import numpy as np
+
 from ..numeric import Number, is_array
 from ..sums import total_bytes
 from . import cache
@@ -18,7 +20,7 @@ from .build import NORM_VECTORS, build_block
 from .kinds.attention import GroupedAttention
 from .kinds.feed_forward import Experts, FeedForward
 from .kinds.mixer import Matrix, Mixer, add_elements, add_parameters, present
-from .order import layer_kinds, layer_order
+from .order import layer_kinds, layer_order, layers_before
 from .spec import ModelSpec
 
 __all__ = ["Block", "Experts", "FeedForward", "GroupedAttention", "Matrix", "Mixer", "Model", "build"]
@@ -73,6 +75,15 @@ class Model:
             return (0,) * int(self.layers)
         kinds = [kind for _, kind in layer_kinds(self.spec)]
         return tuple(kinds.index(layer) for layer in layer_order(self.spec))
+
+    def layers_before(self, place: Number) -> tuple[Number, ...]:
+        """Layers of each group among the first `place` layers; numbers or arrays alike."""
+        if len(self.groups) == 1:
+            return (place,)
+        counts = layers_before(self.spec.runs, int(self.spec.repeat), int(np.max(self.layers)))
+        index = np.asarray(place).astype(int)
+        found = tuple(counts[index, group] for group in range(len(self.groups)))
+        return found if is_array(place) else tuple(float(count) for count in found)
 
     @property
     def width(self) -> Number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -39,6 +40,18 @@ def layer_order(spec: ModelSpec) -> list[LayerRun]:
     return [
         listed[place if place < leading else leading + (place - leading) % repeat] for place in range(int(spec.layers))
     ]
+
+
+@lru_cache(maxsize=64)
+def layers_before(runs: tuple[LayerRun, ...], repeat: int, layers: int) -> np.ndarray:
+    """Layers of each kind among the first n of a list of runs, for n from 0 to `layers`: an array of [n, kind]."""
+    listed = [replace(run, count=1) for run in runs for _ in range(int(run.count))]
+    kinds = {kind: index for index, kind in enumerate(dict.fromkeys(listed))}
+    leading = len(listed) - repeat
+    places = [place if place < leading else leading + (place - leading) % repeat for place in range(layers)]
+    each = np.zeros((layers + 1, len(kinds)))
+    each[np.arange(1, layers + 1), [kinds[listed[place]] for place in places]] = 1.0
+    return np.cumsum(each, axis=0)
 
 
 def _count(spec: ModelSpec, of_kind: list[bool]) -> Number:

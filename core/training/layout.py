@@ -49,6 +49,12 @@ def sequence_share(tensor_parallel: Number) -> Number:
     return 1 / tensor_parallel
 
 
+@formula("D_e", "ranks")
+def expert_replicas(tensor: Number, context: Number, data: Number, expert_tensor: Number, expert: Number) -> Number:
+    """Ranks of a stage that hold the same experts: expert data parallel degree."""
+    return tensor * context * data / (expert_tensor * expert)
+
+
 @formula("t·c", "devices")
 def product_of_degrees(first: Number, second: Number) -> Number:
     """Distance between neighbours of a group in devices: the product of the faster degrees."""
@@ -84,6 +90,14 @@ class Layout:
     #: Ranks over which ZeRO shards, and the replicas of that group under HSDP.
     shard_group: Group
     replica_group: Group
+    #: Experts lie over all ranks of a stage: split in each by t_e, dealt over e groups, the same on D_e ranks.
+    expert: Number
+    expert_tensor: Number
+    expert_replicas: Number
+    expert_dispatch: str
+    expert_group: Group
+    expert_tensor_group: Group
+    expert_data_group: Group
 
 
 def _stages(scenario: Scenario) -> Stages:
@@ -126,6 +140,7 @@ def layout_of(scenario: Scenario, rates: Rates) -> Layout:
     data = data_parallel(gpus, parallel.tp, parallel.pp, parallel.cp)
     shards = shard_ranks(data, parallel.cp, parallel.hsdp_replicas)
     fabric = fabric_of(scenario, rates)
+    replicas = expert_replicas(parallel.tp, parallel.cp, data, parallel.etp, parallel.ep)
     return Layout(
         tensor=parallel.tp,
         pipeline=parallel.pp,
@@ -150,4 +165,11 @@ def layout_of(scenario: Scenario, rates: Rates) -> Layout:
         data_group=Group.of(shard_ranks(data, parallel.cp, 1), parallel.tp, fabric),
         shard_group=Group.of(shards, parallel.tp, fabric),
         replica_group=Group.of(parallel.hsdp_replicas, product_of_degrees(parallel.tp, shards), fabric),
+        expert=parallel.ep,
+        expert_tensor=parallel.etp,
+        expert_replicas=replicas,
+        expert_dispatch=parallel.expert_dispatch,
+        expert_group=Group.of(parallel.ep, parallel.etp, fabric),
+        expert_tensor_group=Group.of(parallel.etp, 1, fabric),
+        expert_data_group=Group.of(replicas, product_of_degrees(parallel.etp, parallel.ep), fabric),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..numeric import Number, ceil, floor, is_array, maximum, where
+from ..numeric import Number, both, ceil, floor, is_array, maximum, minimum, where
 from ..terms import formula
 
 
@@ -111,6 +111,13 @@ def stage_layers_before_last(layers: Number, pipeline: Number, last_layers: Numb
     )
 
 
+class Chunk(NamedTuple):
+    """A run of layers on a stage: how many stand before it in the model, and how many it has."""
+
+    before: Number
+    layers: Number
+
+
 class Stages(Protocol):
     """A way to deal layers to stages."""
 
@@ -120,6 +127,10 @@ class Stages(Protocol):
 
     def distinct(self) -> list[Number]:
         """Stages among which the largest of any ledger is found: what is kept in flight falls with the index."""
+        ...
+
+    def chunks_on(self, stage: Number) -> list[Chunk]:
+        """The runs of layers of a stage (0-based; a number or an array of stages)."""
         ...
 
 
@@ -147,6 +158,16 @@ class EvenStages:
         longer = stage_of_chunk(self._long()[2], self.pipeline)
         return [0.0, second_stage(self.pipeline), longer, last_stage(self.pipeline)]
 
+    def chunks_on(self, stage: Number) -> list[Chunk]:
+        least, long, first = self._long()
+        chunks = []
+        for turn in range(int(np.max(self.virtual))):
+            chunk = turn * self.pipeline + stage
+            before = chunk * least + minimum(maximum(chunk - first, 0), long)
+            layers = least + where(both(chunk >= first, chunk < first + long), 1, 0)
+            chunks.append(Chunk(*(where(turn < self.virtual, each, 0.0) for each in (before, layers))))
+        return chunks
+
 
 @dataclass(frozen=True)
 class ListedStages:
@@ -160,6 +181,17 @@ class ListedStages:
             chunks = enumerate(self.layers)
             return sum(where(stage_of_chunk(chunk, self.pipeline) == stage, count, 0.0) for chunk, count in chunks)
         return listed_layers(float(sum(self.layers[int(stage) :: int(self.pipeline)])))
+
+    def chunks_on(self, stage: Number) -> list[Chunk]:
+        before = np.cumsum((0, *self.layers))
+        if is_array(stage, self.pipeline):
+            here = [stage_of_chunk(chunk, self.pipeline) == stage for chunk in range(len(self.layers))]
+            return [
+                Chunk(*(where(flag, each, 0.0) for each in (float(before[chunk]), float(count))))
+                for chunk, (flag, count) in enumerate(zip(here, self.layers, strict=True))
+            ]
+        chunks = range(int(stage), len(self.layers), int(self.pipeline))
+        return [Chunk(float(before[chunk]), float(self.layers[chunk])) for chunk in chunks]
 
     def distinct(self) -> list[Number]:
         return [float(stage) for stage in range(int(np.max(self.pipeline)))]
@@ -175,6 +207,13 @@ class TimedStages:
 
     def layers_on(self, stage: Number) -> Number:
         return stage_layers_before_last(self.layers, self.pipeline, self.last, stage)
+
+    def chunks_on(self, stage: Number) -> list[Chunk]:
+        others = maximum(1, self.pipeline - 1)
+        rest = self.layers - self.last
+        least = floor(rest / others)
+        before = where(stage == self.pipeline - 1, rest, stage * least + minimum(stage, rest - others * least))
+        return [Chunk(before, self.layers_on(stage))]
 
     def distinct(self) -> list[Number]:
         return [0.0, second_stage(self.pipeline), last_stage(self.pipeline)]

@@ -135,7 +135,10 @@ def test_what_is_no_reference_is_said(reference: str, said: str) -> None:
         (BASE + "training:\n  finetune: lora\n", "plan.yaml:5: training.finetune: lora is not supported, only full is"),
         (BASE + "parallelism:\n  tp: 0\n", "plan.yaml:5: parallelism.tp: 0 is too small: 1 or more would do"),
         (BASE + "parallelism:\n  tp: 2.5\n", "plan.yaml:5: parallelism.tp: 2.5 is not a whole number; 2 would do"),
-        (BASE + "parallelism:\n  ep: 8\n", "plan.yaml:5: parallelism.ep: 8 is not supported, only 1 is"),
+        (
+            BASE + "parallelism:\n  ep: 8\n",
+            "plan.yaml:5: parallelism.ep: Llama 2 7B has no routed experts to deal over 8 ranks (1 does)",
+        ),
         (BASE + "  gpus: none\n", "plan.yaml:4: cluster.gpus: 'none' is not a quantity"),
         (BASE + "  network: ib-hdr\n", "plan.yaml:4: cluster.network: 'ib-hdr' is not in the catalogue nor a rate"),
         (BASE + "  network: 25 GB\n", "plan.yaml:4: cluster.network: '25 GB': unknown unit 'GB'"),
