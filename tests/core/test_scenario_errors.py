@@ -152,7 +152,7 @@ def test_what_is_no_reference_is_said(reference: str, said: str) -> None:
         (BASE + "kind: inference\n", "plan.yaml:4: kind: 'inference' is not one of training, serving"),
         (BASE.replace("llama-2-7b", "[a]"), "plan.yaml:1: model: takes one value, not a list"),
         (BASE + "assumptions: {e_mem: [1]}\n", "plan.yaml:4: assumptions.e_mem: takes one value, not a list"),
-        (BASE + "parallelism: {ep: [1]}\n", "plan.yaml:4: parallelism.ep: a list or mapping is not supported"),
+        (BASE + "training: {finetune: [full]}\n", "plan.yaml:4: training.finetune: a list or mapping is not supported"),
         (BASE + "name: [a]\n", "plan.yaml:4: name: takes one value, not a list"),
         (BASE.replace("2-7b", "2-7c"), "plan.yaml:1: model: 'llama-2-7c' is not in the catalogue; did you mean"),
         (BASE.replace("llama-2-7b", "config.json"), "plan.yaml:1: model: config.json: cannot be read: No such file"),
