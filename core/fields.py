@@ -107,7 +107,7 @@ def _parallelism() -> tuple[Field, ...]:
         Field("parallelism.tp", "Tensor (TP)", "count", panel, "Ranks that split every matrix.", 1, 16384, (1, 64), "divisor"),
         Field("parallelism.pp", "Pipeline (PP)", "count", panel, "Pipeline stages.", 1, 16384, (1, 128), "divisor"),
         Field("parallelism.cp", "Context (CP)", "count", panel, "Ranks that split each sequence.", 1, 16384, (1, 64), "divisor", kinds=t, advanced=True),
-        Field("parallelism.ep", "Expert (EP)", "count", panel, "Ranks over which the routed experts are dealt.", 1, 16384, (1, 256), "divisor", kinds=t),
+        Field("parallelism.ep", "Expert (EP)", "count", panel, "Ranks over which the routed experts are dealt.", 1, 16384, (1, 256), "divisor", kinds=t, advanced=True),
         Field("parallelism.etp", "Expert tensor (ETP)", "count", panel, "Ranks that split each routed expert.", 1, 16384, (1, 64), "divisor", kinds=t, advanced=True),
         Field("parallelism.expert_dispatch", "Expert dispatch", "choice", panel, "How tokens reach their experts: library all-to-all, all of them to all ranks, or kernels that send a token once a node.", choices=("all-to-all", "all-gather", "deepep"), kinds=t, advanced=True),
         Field("parallelism.vpp", "Virtual stages", "count", panel, "Model chunks a stage holds when the pipeline is interleaved.", 1, 1000, (1, 16), "linear", kinds=t),
