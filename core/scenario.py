@@ -153,6 +153,7 @@ class Training:
 class Serving:
     prompt_tokens: Number = 2048
     output_tokens: Number = 512
+    lengths: str = "fixed"
     concurrency: Number = 32
     max_context: Number = 4096
     engine: str = "vllm-v1"

@@ -1,16 +1,17 @@
-"""A row of a serving table as a plan, and its metric from one decode step, a static batch or the steady state."""
+"""A row of a serving table as a plan, and its metric from one decode step, a static batch or a simulated benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..engine import evaluate
 from ..model.layers import build
 from ..numeric import Number
 from ..scenario import Scenario
 from ..serving.iteration import Pass
+from ..serving.plan import plan_of
 from ..serving.settings import settings_of as constants_of
+from ..serving.simulation import ROUNDS, Benchmark, benchmark
 from ..serving.static import prompt_seconds, static_batch, step_seconds
 from .comparison import Case, NotExpressibleError
 from .plans import within_range
@@ -24,12 +25,17 @@ _SATURATED = 100_000.0
 
 @dataclass(frozen=True)
 class Request:
-    """What a row asks of the engine: sequences together, and tokens of prompts and outputs."""
+    """What a row asks of the engine: sequences together, and tokens of prompts and outputs.
+
+    A benchmark sends a number of requests to each engine, or so many rounds of what it runs together.
+    """
 
     batch: float
     prompt: float
     output: float
     gpus: float
+    requests: float
+    rounds: float
 
     @staticmethod
     def of(row: Row) -> Request:
@@ -39,6 +45,8 @@ class Request:
             within_range(row, "serving.prompt_tokens", max(1.0, _number(row, "input_len"))),
             within_range(row, "serving.output_tokens", row.number("output_len", 0.0)),
             row.number("num_gpus", 1.0),
+            row.number("requests", 0.0),
+            row.number("rounds", ROUNDS),
         )
 
 
@@ -104,17 +112,32 @@ def _batch_rate_per_gpu(scenario: Scenario, request: Request) -> Number:
     return request.batch * request.output / _latency(scenario, request) / request.gpus
 
 
-# ---------------------------------------------------------------- steady state
+# ---------------------------------------------------------------- a benchmark
 
 
-def _steady(key: str, per_gpu: bool = False) -> Predict:
+def _benchmark(pick: Callable[[Benchmark], Number], per_gpu: bool = False) -> Predict:
     def predict(scenario: Scenario, request: Request) -> Number:
         if request.output < 1:
             raise NotExpressibleError("no output tokens are stated")
-        value = evaluate(scenario)[key]
+        plan = plan_of(scenario, build(scenario.model))
+        value = pick(benchmark(plan, request.requests, request.rounds))
         return value / request.gpus if per_gpu else value
 
     return predict
+
+
+def _ttft(run: Benchmark) -> Number:
+    return run.ttft.mean
+
+
+def _tpot(run: Benchmark) -> Number:
+    if run.tpot is None:
+        raise NotExpressibleError("an output of one token has no time per token")
+    return run.tpot.mean
+
+
+def _output(run: Benchmark) -> Number:
+    return run.output
 
 
 #: How a metric is predicted, by the schedule that the table of sources names.
@@ -127,11 +150,11 @@ SCHEDULES: dict[str, dict[str, Predict]] = {
         "prefill_latency": _prompts,
         "tpot": _step,
     },
-    "closed loop": {"ttft_mean": _steady("serving.ttft_s"), "tpot_mean": _steady("serving.tpot_s")},
+    "closed loop": {"ttft_mean": _benchmark(_ttft), "tpot_mean": _benchmark(_tpot)},
     "saturated engine": {
-        "output_throughput_total": _steady("serving.output_tokens_per_s"),
-        "output_throughput_total_offline": _steady("serving.output_tokens_per_s"),
-        "output_throughput_per_gpu": _steady("serving.output_tokens_per_s", per_gpu=True),
+        "output_throughput_total": _benchmark(_output),
+        "output_throughput_total_offline": _benchmark(_output),
+        "output_throughput_per_gpu": _benchmark(_output, per_gpu=True),
     },
 }
 

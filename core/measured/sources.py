@@ -131,6 +131,4 @@ DERIVED: dict[str, Callable[[Row], float]] = {
     "replicas of its shard group": lambda row: max(1, _given(row, "dp") // _given(row, "shard_group")),
     "one stage a device": lambda row: _given(row, "num_gpus"),
     "its concurrency": lambda row: _given(row, "concurrency"),
-    "nine tenths of the prompt": lambda row: 0.9 * _given(row, "input_len"),
-    "nine tenths of the output": lambda row: 0.9 * _given(row, "output_len"),
 }

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from ..ledgers.serving_memory import ServingMemory, serving_memory
 from ..model.layers import Model
 from ..scenario import Scenario
+from . import steady
 from .iteration import Pass
 from .loop import Steady, steady_state
+from .requests import MEAN
 from .settings import Settings, settings_of
 
 
 @dataclass(frozen=True)
 class Plan:
     scenario: Scenario
+    #: The scenario with the mean lengths of its requests.
+    mean: Scenario
     model: Model
     settings: Settings
     passes: Pass
@@ -27,4 +31,16 @@ def plan_of(scenario: Scenario, model: Model) -> Plan:
     settings = settings_of(scenario)
     passes = Pass(scenario, model, settings)
     memory = serving_memory(scenario, model, settings)
-    return Plan(scenario, model, settings, passes, memory, steady_state(scenario, passes, memory))
+    mean = with_mean_lengths(scenario)
+    return Plan(scenario, mean, model, settings, passes, memory, steady_state(mean, passes, memory))
+
+
+def with_mean_lengths(scenario: Scenario) -> Scenario:
+    """The scenario with the mean lengths of its requests, where they are drawn."""
+    serving = scenario.serving
+    share = MEAN[serving.lengths]
+    if share == 1:
+        return scenario
+    for name in ("prompt_tokens", "output_tokens"):
+        scenario = scenario.with_(f"serving.{name}", steady.mean_length(getattr(serving, name), share))
+    return scenario

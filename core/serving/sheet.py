@@ -44,7 +44,7 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
     values |= _time(plan, values)
     values |= _serving(plan, values["time.bound_s"])
     if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
-        values |= cost_values(scenario, plan.steady, plan.memory.replicas)
+        values |= cost_values(plan.mean, plan.steady, plan.memory.replicas)
     values |= measured_values(plan, values)
     if not is_array(*values.values()):
         sheet.points = points.points(plan)
@@ -188,7 +188,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
     memory, steady, accelerator = plan.memory, plan.steady, plan.scenario.cluster.accelerator
     flops = steady.prefill.flops
     peak, bandwidth = plan.passes.rates.blocks.peak, accelerator.memory_bandwidth
-    serving = plan.scenario.serving
+    serving = plan.mean.serving
     read = plan.passes.read_weights(memory.pass_weights, serving.prompt_tokens)
     values = {
         "serving.ttft_s": steady.ttft,

@@ -21,6 +21,12 @@ def mean_context(prompt: Number, output: Number) -> Number:
     return prompt + output / 2
 
 
+@formula("n̄", "tokens")
+def mean_length(nominal: Number, share: Number) -> Number:
+    """Mean tokens of prompts or outputs whose lengths are drawn."""
+    return nominal * share
+
+
 @formula("n", "tokens")
 def whole_sequence(prompt: Number, output: Number) -> Number:
     """Tokens a scheduler reserves that admits a request only if its whole output fits."""

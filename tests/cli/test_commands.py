@@ -45,6 +45,27 @@ def refused(run):
     return refused
 
 
+# ---------------------------------------------------------------- simulate
+
+
+def test_a_simulated_benchmark_stands_beside_the_steady_state(run) -> None:
+    status, out, _ = run("simulate", SERVING, "--rounds", "4")
+    assert status == 0
+    assert "99 %" in out
+    _, out, _ = run("simulate", SERVING, "--rounds", "4", "--format", "json")
+    found = json.loads(out)
+    assert found["clients"] == 128
+    assert found["requests"] == 512
+    assert found["ttft"]["mean"] <= found["ttft"]["p99"]
+
+
+def test_what_is_no_closed_loop_is_not_simulated(refused) -> None:
+    assert "only serving plans" in refused("simulate", TRAINING)
+    assert "serving.request_rate" in refused("simulate", SERVING, "--set", "serving.request_rate=2")
+    assert "serving.output_tokens" in refused("simulate", SERVING, "--set", "serving.output_tokens=0")
+    assert "--rounds" in refused("simulate", SERVING, "--rounds", "0")
+
+
 # ---------------------------------------------------------------- eval
 
 

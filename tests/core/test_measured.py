@@ -130,6 +130,25 @@ def test_decode_steps_and_static_batches(shipped: Validation) -> None:
     assert static.percentile_90 < 0.12
 
 
+def test_saturated_engines(shipped: Validation) -> None:
+    found = statistics(errors(shipped, "serving", "trt10", "trtv1", "mlpi41"))
+    assert found
+    assert found.median < 0.09
+    assert found.percentile_90 < 0.24
+
+
+def test_clients_at_a_fixed_concurrency(shipped: Validation) -> None:
+    rows = errors(shipped, "serving", "sil")
+    first, each = (
+        statistics([row for row in rows if row.metric == f"mean time {metric}"])
+        for metric in ("to first token", "per token")
+    )
+    assert first
+    assert each
+    assert first.median < 0.20
+    assert each.median < 0.10
+
+
 # ---------------------------------------------------------------- the table of sources
 
 

@@ -1,0 +1,167 @@
+"""What a scheduler runs in which iteration: prompts, decoding sequences and their context, and who finishes.
+
+Clients ask again as soon as they are answered, so nothing here depends on how long an iteration takes: the schedule is
+counted first, and a clock put to it afterwards (`simulation`). Between two events the decode iterations are one row.
+Left out: preemption. An engine that lets sequences grow stops admitting when its cache is full.
+Sources: Yu 2022 (Orca) for iterations, Agrawal 2024 (Sarathi-Serve, arXiv 2403.02310) for prompts cut into chunks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heappop, heappush
+
+import numpy as np
+
+from .requests import Requests
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What holds an engine back: tokens of an iteration, sequences, tokens of cache, and the ways of its scheduler."""
+
+    tokens: int
+    sequences: int
+    pool: int
+    #: A request is admitted only if its whole output fits into the cache, else if its prompt does.
+    reserve: bool
+    #: Prompts run alone and before decoding, else together with it.
+    prefill_first: bool
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Rows of iterations in their order, and for each request the number of rows done when it came and was answered.
+
+    repeats: equal iterations of the row; sequences, context: those that decode, and their mean tokens; prompts: chunks
+    of prompts, all tokens and (query, key) pairs of them, and keys of the last token of a chunk in the mean.
+    """
+
+    repeats: np.ndarray
+    sequences: np.ndarray
+    context: np.ndarray
+    prompts: np.ndarray
+    tokens: np.ndarray
+    pairs: np.ndarray
+    keys: np.ndarray
+    came: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    outputs: np.ndarray
+
+
+@lru_cache(maxsize=32)
+def schedule(requests: Requests, clients: int, limits: Limits) -> Schedule:
+    """The iterations of one engine until all requests are answered; clients have one request each at a time."""
+    loop = _Loop(requests, clients, limits)
+    while loop.unanswered:
+        loop.iterate()
+    rows = np.array(loop.rows).T
+    ends = (np.array(each) for each in (loop.came, loop.first, loop.last, requests.outputs))
+    return Schedule(*rows, *ends)
+
+
+class _Loop:
+    def __init__(self, requests: Requests, clients: int, limits: Limits) -> None:
+        self.requests, self.limits = requests, limits
+        count = len(requests.prompts)
+        self.rows: list[tuple[float, ...]] = []
+        self.came, self.first, self.last = [0] * count, [0] * count, [0] * count
+        self.waiting = deque(range(min(clients, count)))
+        self.next, self.unanswered = len(self.waiting), count
+        #: The prompt of which a part has run: request and tokens done.
+        self.partial: tuple[int, int] | None = None
+        #: Decoding requests by the decode step that ends them, of which `step` are done.
+        self.running: list[tuple[int, int]] = []
+        self.step = self.context = self.cached = 0
+
+    def iterate(self) -> None:
+        """One iteration with prompts where some may run, else decode iterations until a request is answered."""
+        chunks, complete = self._admit()
+        decoding = 0 if chunks and self.limits.prefill_first else len(self.running)
+        steps = 1 if chunks else self.running[0][0] - self.step
+        mean = self.context / decoding + (steps - 1) / 2 if decoding else 0.0
+        self.rows.append((steps, decoding, mean, *_together(chunks)))
+        if decoding:
+            self._decode(steps)
+        for request in complete:
+            self._answered_first(request)
+
+    def _admit(self) -> tuple[list[tuple[int, int]], list[int]]:
+        """Chunks of prompts for the next iteration, as tokens and tokens before them, and the prompts they complete."""
+        limits, prompts = self.limits, self.requests.prompts
+        budget = limits.tokens - (0 if limits.prefill_first else len(self.running))
+        chunks: list[tuple[int, int]] = []
+        complete: list[int] = []
+        while budget > 0 and (self.partial or self.waiting):
+            if self.partial:
+                request, done = self.partial
+            elif self._has_place(self.waiting[0], len(complete)):
+                request, done = self.waiting.popleft(), 0
+                self.cached += self._claim(request)
+            else:
+                break
+            tokens = min(prompts[request] - done, budget)
+            chunks.append((tokens, done))
+            budget -= tokens
+            whole = done + tokens == prompts[request]
+            self.partial = None if whole else (request, done + tokens)
+            if whole:
+                complete.append(request)
+        return chunks, complete
+
+    def _has_place(self, request: int, admitted: int) -> bool:
+        """Whether sequences and cache have room; an empty engine takes any request."""
+        taken = len(self.running) + admitted
+        room = self.cached + self._claim(request) <= self.limits.pool
+        return not taken or (taken < self.limits.sequences and room)
+
+    def _claim(self, request: int) -> int:
+        """Tokens of cache that a request takes when it is admitted."""
+        return self.requests.prompts[request] + (self.requests.outputs[request] if self.limits.reserve else 1)
+
+    def _decode(self, steps: int) -> None:
+        grown = steps * len(self.running)
+        self.step += steps
+        self.context += grown
+        if not self.limits.reserve:
+            self.cached += grown
+        while self.running and self.running[0][0] <= self.step:
+            _, request = heappop(self.running)
+            length = self.requests.prompts[request] + self.requests.outputs[request]
+            self.context -= length
+            self._answered(request, length)
+
+    def _answered_first(self, request: int) -> None:
+        self.first[request] = len(self.rows)
+        output = self.requests.outputs[request]
+        if output > 1:
+            heappush(self.running, (self.step + output - 1, request))
+            self.context += self.requests.prompts[request] + 1
+        else:
+            self._answered(request, self._claim(request))
+
+    def _answered(self, request: int, held: int) -> None:
+        """The last token is there: its cache is free, and the client asks again."""
+        self.last[request] = len(self.rows)
+        self.cached -= held
+        self.unanswered -= 1
+        if self.next < len(self.came):
+            self.came[self.next] = len(self.rows)
+            self.waiting.append(self.next)
+            self.next += 1
+
+
+def _together(chunks: list[tuple[int, int]]) -> tuple[float, ...]:
+    """Number, tokens and pairs of the chunks of an iteration, and the keys that stand for all of them.
+
+    The time of attention goes with pairs · (1 + s/keys): the harmonic mean over pairs keeps it.
+    """
+    if not chunks:
+        return 0, 0, 0.0, 1.0
+    pairs = [tokens * done + tokens * (tokens + 1) / 2 for tokens, done in chunks]
+    total = sum(pairs)
+    keys = total / sum(each / (done + tokens) for each, (tokens, done) in zip(pairs, chunks, strict=True))
+    return len(chunks), sum(tokens for tokens, _ in chunks), total, keys
