@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = "training runs, memory, serving or vLLM start-ups, told by the columns"
     parser.add_argument("--data", metavar="FILE.csv", help=f"measurements of {kinds}; default: the shipped ones")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--write", metavar="FILE.csv", help="the errors as the table that bands are made from")
     parser.add_argument("--plot", metavar="FILE", help="predicted against measured as FILE.svg, .png, .pdf or .csv")
 
 
@@ -33,12 +34,16 @@ def run(options: argparse.Namespace) -> int:
     from ..core.errors import OutputError, ScenarioError
     from ..core.export import write_figure
     from ..core.figures.measured import measured
+    from ..core.files import write_whole
+    from ..core.measured.errors import errors_text
     from ..core.measured.validation import validate
 
     try:
         validation = validate(_tables(options.data))
         if options.plot:
             write_figure(measured(validation), options.plot, "print", 2.0)
+        if options.write:
+            write_whole(options.write, errors_text(validation.comparisons).encode())
     except (ScenarioError, OutputError) as error:
         raise InputError(str(error)) from None
     if options.format == "json":

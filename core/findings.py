@@ -12,6 +12,7 @@ from .fields import FIELDS
 from .figures.words import GIB, gib, span, when
 from .legality import Violation, allowed, legal, violations
 from .machine.rates import rates
+from .measured.band import unlike_findings
 from .remedies import deadline_edits, memory_edits
 from .report import Edit, Finding, Report, Sheet
 from .scenario import Scenario
@@ -37,6 +38,7 @@ def findings(
         for rule in TRAINING_RULES:
             found += rule(scenario, values)
         found += deadline_missed(scenario, values, evaluate)
+    found += unlike_findings(scenario)
     found = [_possible(scenario, finding) for finding in (*found, *sheet.findings)]
     order = {"error": 0, "warning": 1, "hint": 2}
     return sorted(found, key=lambda finding: order[finding.severity])

@@ -40,8 +40,9 @@ class Rates:
     communicator_bytes: Number
     peak_margin: Number
     tight: Number
-    band_low: Number
-    band_high: Number
+    #: A person's own band; None: that of the published runs like the plan.
+    band_low: Number | None
+    band_high: Number | None
     first_year: Number
     eager_passes: Number
     small_head: Number

@@ -64,18 +64,6 @@ def whiteboard_weights(parameters: Number, bits: Number, tensor_parallel: Number
     return parameters * bits / 8 / (tensor_parallel * pipeline_parallel)
 
 
-@formula("band", "s", "errors of published decode rows with known settings")
-def band_end(seconds: Number, relative: Number) -> Number:
-    """The slow end of the prediction's band."""
-    return seconds * (1 + relative)
-
-
-@formula("band", "s", "errors of published decode rows with known settings")
-def fast_end(seconds: Number, relative: Number, bound: Number) -> Number:
-    """The fast end of the prediction's band, at least the physical bound."""
-    return maximum(bound, seconds * (1 + relative))
-
-
 @formula("t/target", "ratio")
 def over_target(seconds: Number, target: Number) -> Number:
     """A time over the time that is wanted."""

@@ -92,8 +92,9 @@ class Device:
     node_latency: Number
     e_nic: Number
     e_hop: Number
-    band_low: Number
-    band_high: Number
+    #: A person's own band; None: that of the published runs like the plan.
+    band_low: Number | None
+    band_high: Number | None
     #: Whether published serving rows of this device generation stand behind the rates.
     calibrated: bool
     source: str

@@ -14,6 +14,7 @@ from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, kernels, points
+from .bands import request_bands, step_band
 from .collectives import Transfer
 from .cost import cost_values
 from .findings import serving_findings
@@ -139,8 +140,7 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         "time.bytes_per_step": moved,
         "time.bound_s": bound,
         "time.step_s": step,
-        "time.low_s": bounds.fast_end(step, device.band_low, bound),
-        "time.high_s": bounds.band_end(step, device.band_high),
+        **step_band(scenario, device, step, bound),
         "time.bubble_s": steady.idle,
         "time.exposed_communication_s": exposed,
         "time.mfu": days.utilisation(flops, cluster.gpus, peak, step),
@@ -219,4 +219,4 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
             "serving.over_tpot_target": bounds.over_target(steady.tpot, serving.tpot_target),
             "serving.prefill_share": bounds.prefill_share(steady.step, steady.tpot),
         }
-    return values
+    return values | request_bands(plan.scenario, plan.settings.device, values)

@@ -153,10 +153,16 @@ def bound_seconds(compute: Number, memory: Number, scale_up: Number, scale_out: 
     return largest((compute, memory, scale_up, scale_out))
 
 
-@formula("band", "s", "errors of published rows of dense training with known settings")
-def band_end(seconds: Number, relative: Number) -> Number:
-    """One end of the prediction's band."""
+@formula("band", "s", "errors of the predictions of published runs like the plan")
+def slow_end(seconds: Number, relative: Number) -> Number:
+    """The slow end of a prediction's band."""
     return seconds * (1 + relative)
+
+
+@formula("band", "s", "errors of the predictions of published runs like the plan")
+def fast_end(seconds: Number, relative: Number, bound: Number) -> Number:
+    """The fast end of a prediction's band, at least the physical bound."""
+    return maximum(bound, seconds * (1 + relative))
 
 
 @formula("ψ̄", "parameters")

@@ -13,6 +13,7 @@ from ..ledgers.training_items import optimizer_bytes, static_bytes
 from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
+from ..measured.band import band_of, ends_of, rows_of
 from ..model.layers import Model
 from ..numeric import Number, is_array, maximum, where
 from ..report import Sheet
@@ -234,14 +235,16 @@ def _time(
     bound, moved = _bound(sheet, scenario, model, layout, memory, flops, peak)
     rule = compute.step_flops(compute.rule_flops(6, model.met_parameters), tokens)
     full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
-    low, high = days.band_end(step.seconds, constants.band_low), days.band_end(step.seconds, constants.band_high)
+    band = band_of(scenario, "step")
+    low, high = ends_of(band, constants.band_low, constants.band_high)
     mfu = days.utilisation(flops, cluster.gpus, peak, step.seconds)
     exposed = days.share_of_step(values["communication.exposed_seconds"], step.seconds)
     values |= {
         "time.bound_s": bound,
         "time.step_s": step.seconds,
-        "time.low_s": low,
-        "time.high_s": high,
+        "time.low_s": days.fast_end(step.seconds, low, bound),
+        "time.high_s": days.slow_end(step.seconds, high),
+        "time.band_rows": rows_of(band),
         "time.steady_s": step.steady,
         "time.bubble_s": step.pipeline.bubble,
         "time.exposed_communication_s": values["communication.exposed_seconds"],

@@ -183,3 +183,11 @@ def test_measure_refuses_what_is_no_quantity(run) -> None:
     status, out, err = run("measure", "--power", "much")
     assert (status, out) == (2, "")
     assert "much" in err
+
+
+def test_the_table_of_errors_is_written(run, table, tmp_path: Path) -> None:
+    output = tmp_path / "errors.csv"
+    assert run("validate", "--data", table("kor-"), "--write", str(output))[0] == 0
+    rows = list(csv.DictReader(output.read_text(encoding="utf-8").splitlines()))
+    assert {row["id"] for row in rows} >= {"kor-t5-22B-full"}
+    assert run("validate", "--data", table("kor-"), "--write", str(tmp_path / "no" / "errors.csv"))[0] == 2

@@ -1,0 +1,94 @@
+"""The errors of predictions on published rows, as a table that is made by `triledger validate --write` and shipped.
+
+A row holds what was measured and predicted, and the fields of its plan that say what it is like; so bands and similar
+runs are known at once, without evaluating thousands of plans.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+from .comparison import Comparison
+from .likeness import kept_paths, quantity_of
+
+_ABOUT = ("id", "kind", "source", "metric", "unit", "measured", "predicted")
+_FOLDER = __name__.replace(".core.measured.errors", ".presets.measured")
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """A published figure beside its prediction, and the cells of the table, which hold the kept fields of its plan."""
+
+    id: str
+    kind: str
+    source: str
+    metric: str
+    unit: str
+    measured: float
+    predicted: float
+    cells: Mapping[str, str]
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """Numbers and words of the plan, by path."""
+        return {path: _value(text) for path, text in self.cells.items() if text and path not in _ABOUT}
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less one."""
+        return self.predicted / self.measured - 1
+
+    @property
+    def slowdown(self) -> float:
+        """Measured time over predicted time; of a rate, the inverse."""
+        ratio = self.measured / self.predicted
+        return 1 / ratio if self.unit == "tokens/s" else ratio
+
+    @property
+    def quantity(self) -> str:
+        """The quantity it measures; empty where no band is made of it."""
+        return quantity_of(self.metric)
+
+
+@cache
+def shipped_errors() -> tuple[ErrorRow, ...]:
+    """The rows that come with the program."""
+    text = files(_FOLDER).joinpath("errors.csv").read_text(encoding="utf-8")
+    return tuple(_row(cells) for cells in csv.DictReader(io.StringIO(text)))
+
+
+def _row(cells: dict[str, str]) -> ErrorRow:
+    words = (cells[name] for name in _ABOUT[:5])
+    return ErrorRow(*words, float(cells["measured"]), float(cells["predicted"]), cells)
+
+
+def _value(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def errors_text(rows: Iterable[Comparison]) -> str:
+    """The table of some comparisons as CSV; flagged rows are left out."""
+    paths = list(dict.fromkeys(path for kind in ("training", "serving") for path in kept_paths(kind)))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_ABOUT, *paths))
+    for row in rows:
+        if not row.flagged:
+            kept = kept_paths(row.scenario.kind)
+            cells = (_cell(row.scenario.get(path)) if path in kept else "" for path in paths)
+            figures = (f"{row.measured:.5g}", f"{row.predicted:.5g}")
+            writer.writerow((row.id, row.kind, row.source, row.metric, row.unit, *figures, *cells))
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)

@@ -1,0 +1,82 @@
+"""What makes a published run like a plan: the criteria of `presets/measured/likeness.yaml` asked of plans and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from ..catalogue import table
+from ..numeric import is_array
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that likeness asks: the field, and what of its value counts."""
+
+    name: str
+    path: str
+    #: Alike if both values or neither are above it; None: by their groups, else by the value itself.
+    above: float | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, value: Any) -> Any:
+        """What of a value counts: a yes or no, or a word; an array of yes and no for an array of numbers."""
+        if self.above is None:
+            return self.groups.get(str(value), str(value))
+        answer = value > self.above
+        return answer if is_array(answer) else bool(answer)
+
+    def said(self, answer: Any) -> str:
+        """The criterion with its answer in words: "device generation hopper", "no pipeline"."""
+        return f"{self.name} {answer}" if isinstance(answer, str) else self.name if answer else f"no {self.name}"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is compared: the metrics that measure it, the fewest rows and sources of a band, and its criteria."""
+
+    name: str
+    metrics: tuple[str, ...]
+    rows: int
+    sources: int
+    criteria: tuple[Criterion, ...]
+
+
+@cache
+def quantities() -> dict[str, Quantity]:
+    """The quantities by name."""
+    data = table("measured/likeness")
+    criteria = [(entry["of"], _criterion(entry)) for entry in data["criteria"]]
+    return {
+        name: Quantity(
+            name,
+            tuple(entry["metrics"]),
+            entry["rows"],
+            entry["sources"],
+            tuple(criterion for of, criterion in criteria if name in of),
+        )
+        for name, entry in data["quantities"].items()
+    }
+
+
+def least_width() -> float:
+    """How near an end of a band may come to the prediction (ratio)."""
+    return float(table("measured/likeness")["least"])
+
+
+@cache
+def quantity_of(metric: str) -> str:
+    """The quantity that a metric measures; empty for one that no band is made of."""
+    return next((name for name, quantity in quantities().items() if metric in quantity.metrics), "")
+
+
+def kept_paths(kind: str) -> list[str]:
+    """The fields that are kept of a run of a kind of plan."""
+    return table("measured/likeness")["kept"][kind]
+
+
+def _criterion(entry: Mapping[str, Any]) -> Criterion:
+    groups = {value: name for name, values in entry.get("groups", {}).items() for value in values}
+    return Criterion(entry["name"], entry["path"], entry.get("above"), groups)
