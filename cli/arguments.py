@@ -39,6 +39,11 @@ def add_scenario(parser: argparse.ArgumentParser, default: str | None = None) ->
         default=default,
         help="a preset's id or the path of a scenario file" + (f" ({default})" if default else ""),
     )
+    add_settings(parser)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """The fields to change in a scenario."""
     parser.add_argument(
         "--set",
         metavar="PATH=VALUE",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .arguments import InputError
+from .arguments import InputError, add_settings, scenario_of
 from .text import aligned
 
 if TYPE_CHECKING:
@@ -24,13 +24,28 @@ _NEAR = 0.05
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     kinds = "training runs, memory, serving or vLLM start-ups, told by the columns"
-    parser.add_argument("--data", metavar="FILE.csv", help=f"measurements of {kinds}; default: the shipped ones")
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--data", metavar="FILE.csv", help=f"measurements of {kinds}; default: the shipped ones")
+    either.add_argument("--like", dest="scenario", metavar="SCENARIO", help="only the published runs most like a plan")
+    add_settings(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--write", metavar="FILE.csv", help="the errors as the table that bands are made from")
     parser.add_argument("--plot", metavar="FILE", help="predicted against measured as FILE.svg, .png, .pdf or .csv")
 
 
 def run(options: argparse.Namespace) -> int:
+    return _print_similar(options) if options.scenario else _validate(options)
+
+
+def _print_similar(options: argparse.Namespace) -> int:
+    from ..core.engine import evaluate
+    from .similar import print_similar
+
+    print_similar(evaluate(scenario_of(options)), options.format)
+    return 0
+
+
+def _validate(options: argparse.Namespace) -> int:
     from ..core.errors import OutputError, ScenarioError
     from ..core.export import write_figure
     from ..core.figures.measured import measured

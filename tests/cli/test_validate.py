@@ -191,3 +191,17 @@ def test_the_table_of_errors_is_written(run, table, tmp_path: Path) -> None:
     rows = list(csv.DictReader(output.read_text(encoding="utf-8").splitlines()))
     assert {row["id"] for row in rows} >= {"kor-t5-22B-full"}
     assert run("validate", "--data", table("kor-"), "--write", str(tmp_path / "no" / "errors.csv"))[0] == 2
+
+
+def test_the_runs_most_like_a_plan_are_listed(run) -> None:
+    status, out, _ = run("validate", "--like", "70b-64xh100-train", "--set", "training.micro_batch=2")
+    assert status == 0
+    assert "published runs of" in out
+    assert "Megatron" in out
+    found = json.loads(run("validate", "--like", "70b-64xh100-train", "--format", "json")[1])
+    assert found["band"]["rows"] > 0
+    first = found["rows"][0]
+    assert first["error"] == pytest.approx(first["predicted"] / first["measured"] - 1)
+    assert all(len(pair) == 2 for pair in first["differs"].values())
+    assert run("validate", "--like", "no-such-plan")[0] == 2
+    assert run("validate", "--like", "70b-64xh100-train", "--data", "x.csv")[0] == 2

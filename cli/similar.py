@@ -1,0 +1,67 @@
+"""`triledger validate --like SCENARIO`: the published runs most like a plan, and the band that such runs leave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .text import aligned
+
+if TYPE_CHECKING:
+    from ..core.measured.similar import Similar
+    from ..core.report import Report
+
+#: Differences named in the text; JSON names all.
+_NAMED = 4
+
+
+def print_similar(report: Report, form: str) -> None:
+    """The runs like the plan of a report, as text or JSON."""
+    from ..core.measured.similar import most_similar
+
+    found = most_similar(report.scenario)
+    if form == "json":
+        print(json.dumps({"band": _band(report), "rows": [_row(each) for each in found]}, indent=2))
+    else:
+        print("\n".join(_text(report, found)))
+
+
+def _text(report: Report, found: list[Similar]) -> Iterator[str]:
+    from ..core.measured.band import PRINCIPAL, band_of
+    from ..core.units import format_quantity
+
+    low, step, high = (format_quantity(report[f"time.{end}_s"], "seconds") for end in ("low", "step", "high"))
+    yield f"{report['name']}: a step of {step}, band {low} to {high}"
+    yield f"from {band_of(report.scenario, PRINCIPAL[report.scenario.kind]).words}"
+    yield ""
+    table = [("row", "metric", "measured", "predicted", "error", "source", "differs")]
+    for each in found:
+        row = each.row
+        figures = (f"{row.measured:.4g} {row.unit}", f"{row.predicted:.4g} {row.unit}")
+        differs = "; ".join(difference.text for difference in each.differences[:_NAMED])
+        table.append((row.id, row.metric, *figures, f"{row.error * 100:+.1f} %", each.title, differs))
+    yield from aligned(table, "<<>>><<")
+
+
+def _band(report: Report) -> dict[str, Any]:
+    from ..core.measured.band import PRINCIPAL, band_of
+
+    return asdict(band_of(report.scenario, PRINCIPAL[report.scenario.kind]))
+
+
+def _row(each: Similar) -> dict[str, Any]:
+    row = each.row
+    return {
+        "id": row.id,
+        "source": row.source,
+        "title": each.title,
+        "metric": row.metric,
+        "unit": row.unit,
+        "measured": row.measured,
+        "predicted": row.predicted,
+        "error": row.error,
+        "criteria_missed": each.missed,
+        "differs": {difference.path: [difference.plan, difference.run] for difference in each.differences},
+    }

@@ -1,0 +1,58 @@
+"""Published runs that are most like a plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.plans import with_all
+from triledger.core import load_scenario
+from triledger.core.measured.errors import shipped_errors
+from triledger.core.measured.similar import most_similar
+from triledger.core.measured.validation import Validation
+
+
+def test_the_run_that_a_plan_is_comes_first_without_a_difference(shipped: Validation) -> None:
+    for name in ("bloom-105", "mbr-020", "trt-v0.9.0-71"):
+        found = next((row for row in shipped.comparisons if row.id == name), None)
+        if found is None:
+            continue
+        first, *others = most_similar(found.scenario, 5)
+        same = [each for each in (first, *others) if not each.differences]
+        assert name in [each.row.id for each in same]
+        assert first.missed == 0
+
+
+def test_nearer_plans_come_before_farther_ones() -> None:
+    found = most_similar(load_scenario("7b-8xa100-train"), 40)
+    missed = [each.missed for each in found]
+    assert missed == sorted(missed)
+    assert all(each.row.plan["cluster.accelerator.generation"] == "ampere" for each in found[:5])
+    assert all(each.title for each in found)
+
+
+def test_differences_are_named_in_the_words_of_the_fields() -> None:
+    plan = with_all(load_scenario("7b-8xa100-train"), {"training.global_batch": 250})
+    (first,) = most_similar(plan, 1)
+    differences = {difference.path: difference for difference in first.differences}
+    found = differences["training.global_batch"]
+    assert (found.label, found.plan) == ("Global batch", "250")
+    assert found.text == f"Global batch {found.run}, not 250"
+
+
+def test_what_misses_a_criterion_is_named_first() -> None:
+    plan = load_scenario("7b-8xa100-train").with_("cluster.accelerator.generation", "unheard of")
+    assert most_similar(plan, 1)[0].differences[0].path == "cluster.accelerator.generation"
+
+
+@pytest.mark.parametrize("quantity", ["pace", "first token"])
+def test_a_serving_plan_is_compared_by_the_quantity_asked_for(quantity: str) -> None:
+    found = most_similar(load_scenario("70b-bf16-8xa100-serve"), 8, quantity)
+    assert {each.row.quantity for each in found} == {quantity}
+    assert len(found) == 8
+
+
+def test_every_row_has_the_fields_that_likeness_asks_for() -> None:
+    for row in shipped_errors():
+        assert row.measured > 0
+        assert row.predicted > 0
+        assert row.plan["cluster.accelerator.generation"]
