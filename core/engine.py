@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-from . import economics, reliability
+from . import economics
 from .findings import findings
 from .ledgers.compute import rule_flops, step_flops
 from .machine.rates import peak_flops
@@ -16,7 +16,9 @@ from .scenario import Scenario
 from .serving.sheet import evaluate_serving
 from .terms import Datum, recording, traced, with_origins
 from .training import days
+from .training.interruptions import interruptions
 from .training.layout import data_parallel, shard_ranks
+from .training.losses import losses
 from .training.sheet import evaluate_training
 
 
@@ -56,11 +58,8 @@ def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -
     cluster, training, money = scenario.cluster, scenario.training, scenario.economics
     peak = peak_flops(cluster.accelerator, training.precision)
     steps = days.step_count(training.tokens, values["compute.tokens_per_step"])
-    nodes = reliability.node_count(cluster.gpus, cluster.gpus_per_node)
-    failures = scenario.reliability
-    mtbf = reliability.mean_time_between_failures(nodes, failures.node_failures_per_1000_days)
-    interval = reliability.checkpoint_interval(failures.checkpoint_seconds, mtbf)
-    ratio = reliability.effective_ratio(failures.checkpoint_seconds, interval, failures.restart_seconds, mtbf)
+    failures = interruptions(scenario, model.parameters)
+    ratio = failures["training.effective_ratio"]
     training_days = days.training_days(steps, values["time.step_s"], ratio)
     hours = economics.gpu_hours(cluster.gpus, days.seconds_of_days(training_days))
     power = economics.mean_power(cluster.accelerator.power, economics.IDLE_SHARE, economics.TRAINING_LOAD)
@@ -73,9 +72,8 @@ def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -
         "training.days_high": days.training_days(steps, values["time.high_s"], ratio),
         "training.bound_days": days.training_days(steps, values["time.bound_s"], 1.0),
         "training.gpu_hours": hours,
-        "training.effective_ratio": ratio,
-        "training.mean_time_between_failures_s": mtbf,
-        "training.checkpoint_interval_s": interval,
+        **failures,
+        **losses(values | failures, cluster.gpus, peak),
         **_whiteboard(scenario, model, values, peak),
         "cost.usd": economics.rental_cost(hours, money.gpu_price),
         "cost.energy_kwh": energy,

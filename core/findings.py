@@ -248,6 +248,17 @@ def low_effective_ratio(_scenario: Scenario, values: dict[str, Any]) -> Iterator
         yield Finding("low-effective-ratio", "warning", message, "reliability.restart_seconds")
 
 
+def slow_storage(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """A checkpoint is still being written when the next one is due."""
+    write, interval = values["reliability.checkpoint_write_s"], values["training.checkpoint_interval_s"]
+    if scenario.reliability.checkpointing == "asynchronous" and write >= interval > 0:
+        message = (
+            f"Writing a checkpoint takes {format_quantity(write, 'seconds')}, the next one is due after "
+            f"{format_quantity(interval, 'seconds')}: storage has to be faster."
+        )
+        yield Finding("slow-storage", "warning", message, "reliability.storage_bandwidth")
+
+
 TRAINING_RULES: tuple[Rule, ...] = (
     does_not_fit,
     impossible_measurement,
@@ -259,4 +270,5 @@ TRAINING_RULES: tuple[Rule, ...] = (
     uncalibrated,
     no_fp8_units,
     low_effective_ratio,
+    slow_storage,
 )

@@ -36,6 +36,48 @@ def checkpoint_interval(checkpoint: Number, mtbf: Number) -> Number:
     )
 
 
+@formula("τ_Y", "s", "Young 1974, first order")
+def young_interval(checkpoint: Number, mtbf: Number) -> Number:
+    """Best time between checkpoints to first order; the higher-order estimate is used."""
+    return sqrt(2 * checkpoint * mtbf)
+
+
+@formula("N·(w + K)", "B", leaves_out="states of the data loader and of random numbers")
+def checkpoint_bytes(parameters: Number, weights: Number, master: Number, momentum: Number, variance: Number) -> Number:
+    """One checkpoint: weights, their master copy and the moments of the optimizer."""
+    return parameters * (weights + master + momentum + variance)
+
+
+@formula("t_write", "s", leaves_out="metadata; the slowest writer")
+def write_seconds(size: Number, storage: Number) -> Number:
+    """Time to write a checkpoint to storage."""
+    return size / storage
+
+
+@formula("δ", "s", "the copy blocks, writing goes on beside the training", "pinned buffers that are too small")
+def copy_seconds(size: Number, gpus: Number, host_link: Number) -> Number:
+    """Time to copy a GPU's share of a checkpoint to its host."""
+    return size / gpus / host_link
+
+
+@formula("δ/τ", "share")
+def checkpoint_share(checkpoint: Number, interval: Number) -> Number:
+    """Share of the time that checkpoints block."""
+    return checkpoint / maximum(interval, 1e-9)
+
+
+@formula("τ/2M", "share")
+def lost_share(interval: Number, mtbf: Number) -> Number:
+    """Share of the time whose work is lost: half an interval a failure."""
+    return minimum(interval, 1e12) / 2 / mtbf
+
+
+@formula("R/M", "share")
+def restart_share(restart: Number, mtbf: Number) -> Number:
+    """Share of the time that restarts take."""
+    return restart / mtbf
+
+
 @formula("ETTR", "share", "Young 1974; Daly 2006", "overlapping failures")
 def effective_ratio(checkpoint: Number, interval: Number, restart: Number, mtbf: Number) -> Number:
     """Share of wall time that makes progress: less checkpoints, lost work and restarts; not below 0.01."""

@@ -185,6 +185,10 @@ class Reliability:
     node_failures_per_1000_days: Number = 3.8
     checkpoint_seconds: Number = 10.0
     restart_seconds: Number = 600.0
+    checkpointing: str = "stated"
+    storage_bandwidth: Number = 2e12
+    straggling_share: Number = 0.0
+    straggling_factor: Number = 1.0
 
 
 @dataclass(frozen=True)

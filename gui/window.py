@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 
 #: Raised when the docks change, so that a state of another layout is not restored.
 LAYOUT_VERSION = 1
-CHARTS = {"roofline": "Roofline", "memory": "Memory", "communication": "Communication", "training": "Days or serving"}
+CHARTS = {
+    "roofline": "Roofline",
+    "memory": "Memory",
+    "communication": "Communication",
+    "training": "Days or serving",
+    "waterfall": "Where a step goes",
+}
 _DROPPED = (".yaml", ".yml", ".json")
 
 
@@ -146,6 +152,7 @@ class Window(QMainWindow):
         self.ledgers = LedgerTabs(self.store, self.theme)
         self.charts.failed.connect(self._say_of_file)
         self.charts.done.connect(self._file_done)
+        self.charts.explained.connect(self.explain)
         self.ledgers.field_requested.connect(self.focus_field)
         self._split.fill(self.charts, self.ledgers)
         self.completed.emit()
@@ -264,22 +271,27 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             menu.addAction(panel.toggleViewAction())
         menu.addSeparator()
-        for number, (name, title) in enumerate(CHARTS.items(), start=1):
+        for number, (name, title) in enumerate(self._charts(), start=1):
             menu.addAction(f"Go to {title}\tCtrl+{number}", lambda name=name: self.focus_chart(name))
         menu.addAction("Reset charts\tCtrl+0", self.reset_views)
 
     def _fill_export(self, menu: QMenu) -> None:
-        for name, title in CHARTS.items():
+        for name, title in self._charts():
             below = menu.addMenu(title)
             for suffix in SUFFIXES:
                 below.addAction(f"{suffix[1:].upper()}…", partial(self._export, name, suffix))
 
     def _fill_copy(self, menu: QMenu) -> None:
-        for name, title in CHARTS.items():
+        for name, title in self._charts():
             menu.addAction(title, lambda name=name: self._card(name).copy_chart())
         menu.addSeparator()
-        for name, title in CHARTS.items():
+        for name, title in self._charts():
             menu.addAction(f"{title}, data", lambda name=name: self._card(name).copy_table())
+
+    def _charts(self) -> list[tuple[str, str]]:
+        """The charts of the present kind of plan, by name with their titles."""
+        training = self.store.kind == "training"
+        return [(name, title) for name, title in CHARTS.items() if training or name != "waterfall"]
 
     def _export(self, name: str, suffix: str) -> None:
         self._card(name).export(suffix)

@@ -11,6 +11,7 @@ from .memory import memory
 from .roofline import roofline
 from .serving import concurrency_sweep, serving
 from .training import gpus_sweep, training_days
+from .waterfall import waterfall
 
 #: The charts by name, each with the kinds of plan it is drawn for.
 FIGURES = {
@@ -19,9 +20,10 @@ FIGURES = {
     "communication": ("training", "serving"),
     "training": ("training",),
     "serving": ("serving",),
+    "waterfall": ("training",),
 }
 
-_OF_ONE_REPORT = {"roofline": roofline, "memory": memory, "communication": communication}
+_OF_ONE_REPORT = {"roofline": roofline, "memory": memory, "communication": communication, "waterfall": waterfall}
 _ALONG_A_CURVE = {"training": (training_days, gpus_sweep), "serving": (serving, concurrency_sweep)}
 
 

@@ -24,6 +24,8 @@ class _Row:
     sent: float
     seconds: float
     exposed: float
+    #: The number of its row in the ledger; none for a sum.
+    number: int | None = None
 
     @property
     def exposed_share(self) -> float:
@@ -61,10 +63,14 @@ def communication(report: Report, baseline: Report | None = None) -> Figure:
 
 def _rows(report: Report) -> list[_Row]:
     """The rows by bytes, the smallest ones summed where there are more than seven."""
-    traffic = sorted((t for t in report.communication if t.bytes_per_gpu > 0), key=lambda t: -t.bytes_per_gpu)
+    sent = [(number, t) for number, t in enumerate(report.communication) if t.bytes_per_gpu > 0]
+    traffic = sorted(sent, key=lambda row: -row[1].bytes_per_gpu)
     most = _MOST_ROWS - 1 if len(traffic) > _MOST_ROWS else _MOST_ROWS
-    rows = [_Row(_name(t, report), t.link, t.bytes_per_gpu, t.seconds, t.exposed_seconds) for t in traffic[:most]]
-    if rest := traffic[most:]:
+    rows = [
+        _Row(_name(t, report), t.link, t.bytes_per_gpu, t.seconds, t.exposed_seconds, number)
+        for number, t in traffic[:most]
+    ]
+    if rest := [t for _, t in traffic[most:]]:
         sums = (sum(getattr(t, key) for t in rest) for key in ("bytes_per_gpu", "seconds", "exposed_seconds"))
         rows.append(_Row(f"{len(rest)} smaller ones", rest[0].link, *sums))
     return rows
@@ -80,11 +86,17 @@ def _bars(index: int, row: _Row, before: _Row | None) -> Iterator[Bar]:
     hover = f"{row.name}: {_words(row)} ({percent(row.exposed_share)})"
     solid = row.sent * row.exposed_share
     if solid:
-        yield Bar(f"{row.name}, exposed", row.series, index, 0.0, solid, 0.42, hover=hover)
+        link = _link(row, "exposed_seconds")
+        yield Bar(f"{row.name}, exposed", row.series, index, 0.0, solid, 0.42, hover=hover, link=link)
     if solid < row.sent:
-        yield Bar(f"{row.name}, hidden", row.series, index, solid, row.sent - solid, 0.42, "pale", hover=hover)
+        pale, link = row.sent - solid, _link(row, "seconds")
+        yield Bar(f"{row.name}, hidden", row.series, index, solid, pale, 0.42, "pale", hover=hover, link=link)
     if before:
         yield Bar("baseline", "baseline", index, 0.0, before.sent, 0.56, "ghost", hover=f"baseline: {_words(before)}")
+
+
+def _link(row: _Row, cell: str) -> str:
+    return "" if row.number is None else f"communication.{row.number}.{cell}"
 
 
 def _words(row: _Row) -> str:

@@ -37,7 +37,8 @@ class Bar:
     """A horizontal bar segment on row `row`, from `start` to `start + length` on the x axis.
 
     `pattern` is solid, pale (hidden behind compute), hatched (overflow) or ghost (a baseline's outline).
-    `text` is written inside when it fits. `hover` is name, value and share in words.
+    `text` is written inside when it fits. `hover` is name, value and share in words. `link` is the key of the result
+    whose working a click asks for.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Bar:
     pattern: str = "solid"
     text: str = ""
     hover: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,10 @@ SERIES = {
     "memory": ("#0f9d76", "#25b68d"),
     "communication": ("#7c3aed", "#a78bfa"),
     "launch": ("#9aa5b4", "#8793a5"),
+    "bubble": ("#f59e0b", "#f2ac33"),
+    "straggler": ("#c084a8", "#d19cbd"),
+    "failures": ("#e2542c", "#f0714b"),
+    "whole": ("#5b6675", "#9aa5b4"),
     "full": ("#2563eb", "#5b8def"),
     "window": ("#38bdf8", "#56c8fa"),
     "latent": ("#7c3aed", "#a78bfa"),

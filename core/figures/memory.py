@@ -30,7 +30,8 @@ def memory(report: Report, baseline: Report | None = None) -> Figure:
     limit = float(report["memory.total_bytes"] + report["memory.headroom_bytes"])
     spread = max(0.0, 3 - len(rows)) / 2
     bars = [_kept(report, limit, usable, len(rows), spread)] if limit < usable else []
-    bars += [bar for i, (name, items) in enumerate(rows) for bar in _stack(i, name, items, limit)]
+    peak = _name_of_peak(report, rows)
+    bars += [bar for i, (name, items) in enumerate(rows) for bar in _stack(i, name, items, limit, name == peak)]
     longest = max(sum(items.values()) for _, items in rows)
     ghosts = _rows(baseline) if baseline else []
     if len(ghosts) == len(rows):
@@ -87,7 +88,12 @@ def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
     return [*result, rows[last]]
 
 
-def _stack(row: int, name: str, items: Items, limit: float) -> Iterator[Bar]:
+def _name_of_peak(report: Report, rows: list[tuple[str, Items]]) -> str:
+    """The row whose items are the results of the report, "" where it is in a run of stages."""
+    return rows[0][0] if len(rows) == 1 else f"stage {report['memory.peak_stage']:.0f}"
+
+
+def _stack(row: int, name: str, items: Items, limit: float, linked: bool) -> Iterator[Bar]:
     """The segments of one row; what stands beyond the limit is hatched."""
     start, total = 0.0, sum(items.values())
     of_total = f" of {gib(total)} GiB"
@@ -95,16 +101,16 @@ def _stack(row: int, name: str, items: Items, limit: float) -> Iterator[Bar]:
         if not size:
             continue
         words, series = _WORDS.get(item, item), _SERIES.get(item, item)
-        text = gib(size)
+        text, link = gib(size), f"memory.{item}_bytes" if linked and item != "kv_free" else ""
         hover = f"{name}, {words}: {text} GiB, {percent(size / total)}{of_total}"
         inside = min(max(0.0, limit - start), size) if limit < total else size
         if item == "kv_free":
             yield Bar(words, series, row, start, size, pattern="pale", text=f"{text} free", hover=hover)
         elif inside:
-            yield Bar(words, series, row, start, inside, text=text, hover=hover)
+            yield Bar(words, series, row, start, inside, text=text, hover=hover, link=link)
         if inside < size:
             over = f"{hover}; {format_quantity(size - inside, 'bytes')} of it too much"
-            yield Bar(words, series, row, start + inside, size - inside, pattern="hatched", hover=over)
+            yield Bar(words, series, row, start + inside, size - inside, pattern="hatched", hover=over, link=link)
         start += size
 
 

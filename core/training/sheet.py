@@ -26,6 +26,7 @@ from .bottleneck import bottleneck
 from .hiding import hiding_points
 from .layout import Layout, layout_of, step_tokens
 from .step import StepTime, balanced, step_time, time_parts
+from .straggling import delayed
 from .traffic import Row, traffic
 
 NOT_COUNTED = {
@@ -52,7 +53,8 @@ def evaluate_training(scenario: Scenario, model: Model) -> Sheet:
     sheet = Sheet(not_counted=NOT_COUNTED)
     flops = _compute(sheet.values, scenario, model, layout)
     _memory(sheet, scenario, layout, memory, constants)
-    _communication(sheet, traffic(scenario, model, layout, step))
+    rows, step = delayed(traffic(scenario, model, layout, step), step, scenario.reliability)
+    _communication(sheet, rows)
     step = _not_below_links(step, sheet.values, layout)
     _time(sheet, scenario, model, layout, memory, step, flops, constants)
     _roofline(sheet, scenario, model, layout, step, flops)

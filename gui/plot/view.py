@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -49,8 +49,12 @@ class PlotView(pg.GraphicsView):
     """Draws one Figure and answers pointer and keyboard.
 
     Wheel and drag zoom and pan plots of two numeric axes, never so far that the data are lost; a double click, R or
-    Home brings the whole back. Left and right walk over the parts and say what they are, Escape stops it.
+    Home brings the whole back. Left and right walk over the parts and say what they are, Escape stops it. A click on
+    a part that is linked to a result, or Enter, asks for its working.
     """
+
+    #: The key of a result whose working is wanted.
+    asked = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=theme.surface)
@@ -228,6 +232,13 @@ class PlotView(pg.GraphicsView):
     def mouseReleaseEvent(self, ev: QMouseEvent) -> None:
         super().mouseReleaseEvent(ev)
         ev.accept()
+        if ev.button() == Qt.MouseButton.LeftButton and self._link:
+            self.asked.emit(self._link)
+
+    @property
+    def _link(self) -> str:
+        """The result that the part under the pointer is linked to."""
+        return self._touched.link if isinstance(self._touched, Bar) else ""
 
     def mouseMoveEvent(self, ev: QMouseEvent) -> None:
         super().mouseMoveEvent(ev)
@@ -253,6 +264,8 @@ class PlotView(pg.GraphicsView):
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus) and self.zoomable:
             self.box.scaleBy((1 / _STEP, 1 / _STEP) if key == Qt.Key.Key_Minus else (_STEP, _STEP))
             self._take_move()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_F1) and self._link:
+            self.asked.emit(self._link)
         elif key == Qt.Key.Key_Escape and self._touched:
             self._touch(None)
         else:
@@ -284,5 +297,6 @@ class PlotView(pg.GraphicsView):
         """Bring out a part and say what it is beside a point."""
         if part is not self._touched:
             self._touched = part
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if self._link else Qt.CursorShape.ArrowCursor)
             self.canvas.update()
         self.tip.say(part.hover if part else "", point, self.size())

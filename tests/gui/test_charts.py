@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from pytestqt.qtbot import QtBot
 
@@ -16,7 +16,9 @@ from tests.gui.reports import training_report
 from triledger.core import load_scenario
 from triledger.core.figures.figure import Axis, Bar, Figure, Label, Mark, Rule
 from triledger.core.figures.memory import memory
-from triledger.gui.charts import ChartCard, ChartGrid, description
+from triledger.gui.chart_card import ChartCard, description
+from triledger.gui.charts import ChartGrid
+from triledger.gui.plot.hover import anchor
 from triledger.gui.store import Store
 from triledger.gui.theme import DARK, LIGHT
 
@@ -230,3 +232,36 @@ def test_a_failing_curve_is_said_in_its_chart(qtbot: QtBot, store: Store, caplog
     store.set("training.sequence_length", 8192)
     store.flush()
     assert grid.chart("training").figure.empty
+
+
+def test_the_last_chart_shows_where_a_step_goes_instead(grid: ChartGrid, store: Store) -> None:
+    card = grid.chart("training")
+    assert card.figure.name == "training"
+    asked = grid.chart("waterfall")
+    assert asked is card
+    assert card.figure.name == "waterfall"
+    assert card.switch.isVisible()
+    # it follows the plan, and the curve does not come back over it
+    store.set("reliability.restart_seconds", 3000.0)
+    store.flush()
+    assert card.figure.bars[-1].length == store.report["time.effective_s"]  # type: ignore[index]
+    grid.chart("training")
+    assert card.figure.name == "training"
+
+
+def test_a_serving_plan_has_no_such_switch(grid: ChartGrid, store: Store) -> None:
+    grid.chart("waterfall")
+    store.apply(load_scenario("70b-bf16-8xa100-serve"), "other")
+    store.flush()
+    assert grid.chart("serving").figure.name in ("serving", "curve")
+    assert not grid.chart("serving").switch.isVisible()
+
+
+def test_a_click_on_a_bar_asks_for_the_working_of_its_result(qtbot: QtBot, grid: ChartGrid) -> None:
+    plot = grid.chart("waterfall").plot
+    bar = next(bar for bar in plot.figure.bars if bar.name == "exposed traffic")
+    where = QPoint(*map(round, anchor(bar, plot.frame())))
+    qtbot.mouseMove(plot.viewport(), where)
+    with qtbot.waitSignal(grid.explained) as asked:
+        qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=where)
+    assert asked.args == ["time.exposed_communication_s"]

@@ -53,9 +53,10 @@ def test_the_toggle_changes_the_kind_and_follows_undo(qtbot: QtBot, window: Wind
 
 def test_number_keys_go_to_the_charts(qtbot: QtBot, window: Window) -> None:
     assert window.charts is not None
-    for number, name in enumerate(("roofline", "memory", "communication", "training"), start=1):
+    for number, name in enumerate(("roofline", "memory", "communication", "training", "waterfall"), start=1):
         press(qtbot, window, f"Ctrl+{number}")
         assert window.focusWidget() is window.charts.chart(name).plot
+        assert window.charts.chart(name).figure.name == name
 
 
 def test_the_theme_changes_everything_and_is_remembered(qtbot: QtBot, window: Window, settings: QSettings) -> None:

@@ -1,0 +1,37 @@
+"""What failures and checkpoints cost a training, by result key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import reliability as of
+from ..catalogue import table
+from ..ledgers.training_memory import state_widths
+from ..numeric import Number
+from ..scenario import Scenario
+
+
+def interruptions(scenario: Scenario, parameters: Number) -> dict[str, Any]:
+    """Checkpoints and their interval, time between failures, and the share of the time that trains."""
+    cluster, stated = scenario.cluster, scenario.reliability
+    widths = state_widths(scenario, table("frameworks")[scenario.training.framework])
+    size = of.checkpoint_bytes(parameters, widths.weights, widths.master, widths.momentum, widths.variance)
+    write = of.write_seconds(size, stated.storage_bandwidth)
+    copy = of.copy_seconds(size, cluster.gpus, cluster.accelerator.pcie)
+    block = {"stated": stated.checkpoint_seconds, "synchronous": write, "asynchronous": copy}[stated.checkpointing]
+    nodes = of.node_count(cluster.gpus, cluster.gpus_per_node)
+    mtbf = of.mean_time_between_failures(nodes, stated.node_failures_per_1000_days)
+    interval = of.checkpoint_interval(block, mtbf)
+    return {
+        "training.effective_ratio": of.effective_ratio(block, interval, stated.restart_seconds, mtbf),
+        "training.mean_time_between_failures_s": mtbf,
+        "training.checkpoint_interval_s": interval,
+        "reliability.checkpoint_bytes": size,
+        "reliability.checkpoint_write_s": write,
+        "reliability.checkpoint_copy_s": copy,
+        "reliability.checkpoint_s": block,
+        "reliability.young_interval_s": of.young_interval(block, mtbf),
+        "reliability.checkpoint_share": of.checkpoint_share(block, interval),
+        "reliability.lost_share": of.lost_share(interval, mtbf),
+        "reliability.restart_share": of.restart_share(stated.restart_seconds, mtbf),
+    }
