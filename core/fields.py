@@ -5,6 +5,7 @@ A field's default is the value in a Scenario with nothing set; it is not repeate
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from .model.spec import FEED_FORWARDS, MIXERS
@@ -36,6 +37,8 @@ class Field:
     optional: bool = False
     advanced: bool = False
     kinds: tuple[str, ...] = ("training", "serving")
+    #: What the model must have for the field to matter, one of the words of model.traits; empty: nothing.
+    needs: str = ""
     #: Whether its slider does with half the width of a panel, beside another such field.
     half: bool = False
     #: Whether a list of whole numbers may stand in place of the word.
@@ -56,10 +59,16 @@ def _model() -> tuple[Field, ...]:
         Field("model", "Model", "catalogue", panel, "The model, from the catalogue.", catalogue="models"),
         Field("model.layers", "Layers", "count", panel, "Decoder blocks.", 1, 1000, (1, 160), "linear", half=True),
         Field("model.hidden_size", "Hidden size", "count", panel, "Width of the residual stream.", 1, 65536, (512, 32768), "log", half=True),
-        Field("model.heads", "Query heads", "count", panel, "Attention heads.", 1, 1024, (1, 256), "power2", advanced=True),
-        Field("model.kv_heads", "KV heads", "count", panel, "Key and value heads; fewer than query heads is grouped-query attention.", 1, 1024, (1, 128), "power2", advanced=True),
-        Field("model.head_dim", "Head size", "count", panel, "Width of one head; 0 is hidden size over heads.", 0, 1024, (32, 512), "power2", advanced=True),
-        Field("model.ffn_size", "FFN size", "count", panel, "Inner width of the feed-forward part.", 1, 1048576, (512, 131072), "log", advanced=True),
+        Field("model.heads", "Query heads", "count", panel, "Attention heads.", 1, 1024, (1, 256), "power2", advanced=True, needs="heads"),
+        Field("model.kv_heads", "KV heads", "count", panel, "Key and value heads; fewer than query heads is grouped-query attention.", 1, 1024, (1, 128), "power2", advanced=True, needs="kv heads"),
+        Field("model.head_dim", "Head size", "count", panel, "Width of one head; 0 is hidden size over heads.", 0, 1024, (32, 512), "power2", advanced=True, needs="kv heads"),
+        Field("model.ffn_size", "FFN size", "count", panel, "Inner width of the feed-forward part.", 1, 1048576, (512, 131072), "log", advanced=True, needs="dense"),
+        Field("model.experts", "Experts", "count", panel, "Routed experts of a layer; 0: dense.", 0, 65536, (2, 512), "power2", advanced=True, needs="experts"),
+        Field("model.experts_per_token", "Experts per token", "count", panel, "Routed experts that a token is sent to.", 0, 65536, (1, 64), "power2", advanced=True, needs="experts"),
+        Field("model.expert_size", "Expert size", "count", panel, "Inner width of one routed expert.", 0, 1048576, (256, 32768), "log", advanced=True, needs="experts"),
+        Field("model.shared_size", "Shared expert size", "count", panel, "Inner width of all shared experts together; 0: none.", 0, 1048576, advanced=True, needs="experts"),
+        Field("model.window", "Window", "count", panel, "Tokens a query looks back in layers with a window or chunks; 0: none.", 0, 1e9, (64, 131072), "power2", advanced=True, needs="window"),
+        Field("model.kv_rank", "KV rank", "count", panel, "Width of the cached latent of keys and values; 0: keys and values of heads.", 0, 1048576, (64, 4096), "power2", advanced=True, needs="latent"),
         Field("model.vocabulary", "Vocabulary", "count", panel, "Rows of the embedding.", 2, 4194304, (1000, 512000), "log", advanced=True),
         Field("model.gated", "Gated FFN", "flag", panel, "Three matrices (SwiGLU, GeGLU) instead of two.", advanced=True),
         Field("model.norm", "Norm", "choice", panel, "RMSNorm (gain), LayerNorm (gain and bias, or gain alone), or a norm without parameters.", choices=("rms", "layer", "layer-no-bias", "none"), advanced=True),
@@ -107,9 +116,9 @@ def _parallelism() -> tuple[Field, ...]:
         Field("parallelism.tp", "Tensor (TP)", "count", panel, "Ranks that split every matrix.", 1, 16384, (1, 64), "divisor"),
         Field("parallelism.pp", "Pipeline (PP)", "count", panel, "Pipeline stages.", 1, 16384, (1, 128), "divisor"),
         Field("parallelism.cp", "Context (CP)", "count", panel, "Ranks that split each sequence.", 1, 16384, (1, 64), "divisor", kinds=t, advanced=True),
-        Field("parallelism.ep", "Expert (EP)", "count", panel, "Ranks over which the routed experts are dealt.", 1, 16384, (1, 256), "divisor", kinds=t, advanced=True),
-        Field("parallelism.etp", "Expert tensor (ETP)", "count", panel, "Ranks that split each routed expert.", 1, 16384, (1, 64), "divisor", kinds=t, advanced=True),
-        Field("parallelism.expert_dispatch", "Expert dispatch", "choice", panel, "How tokens reach their experts: library all-to-all, all of them to all ranks, or kernels that send a token once a node.", choices=("all-to-all", "all-gather", "deepep"), kinds=t, advanced=True),
+        Field("parallelism.ep", "Expert (EP)", "count", panel, "Ranks over which the routed experts are dealt.", 1, 16384, (1, 256), "divisor", kinds=t, needs="experts"),
+        Field("parallelism.etp", "Expert tensor (ETP)", "count", panel, "Ranks that split each routed expert.", 1, 16384, (1, 64), "divisor", kinds=t, advanced=True, needs="experts"),
+        Field("parallelism.expert_dispatch", "Expert dispatch", "choice", panel, "How tokens reach their experts: library all-to-all, all of them to all ranks, or kernels that send a token once a node.", choices=("all-to-all", "all-gather", "deepep"), kinds=t, advanced=True, needs="experts"),
         Field("parallelism.vpp", "Virtual stages", "count", panel, "Model chunks a stage holds when the pipeline is interleaved.", 1, 1000, (1, 16), "linear", kinds=t),
         Field("parallelism.zero", "ZeRO stage", "choice", panel, "What is sharded over data parallel ranks: 0 nothing, 1 optimizer, 2 and gradients, 3 and weights.", choices=("0", "1", "2", "3"), kinds=t),
         Field("parallelism.hsdp_replicas", "HSDP replicas", "count", panel, "Replicas of the shard group.", 1, 16384, (1, 64), "divisor", kinds=t, advanced=True),
@@ -192,21 +201,15 @@ def _model_facts() -> tuple[Field, ...]:
     return (
         Field("model.max_context", "Longest context", "count", panel, "Tokens the model was made for; 0: unknown.", 0, 1e9),
         Field("model.value_dim", "Value head size", "count", panel, "Width of one value head; 0 is that of a key head.", 0, 1024),
-        Field("model.window", "Window", "count", panel, "Tokens a query looks back in layers with a window or chunks; 0: none.", 0, 1e9),
         Field("model.sinks", "Attention sinks", "flag", panel, "One trained score a head that stands for no token."),
         Field("model.output_gate", "Output gate", "flag", panel, "A projection as wide as the queries gates what attention gives."),
         Field("model.qk_norm_over", "Query/key norm over", "choice", panel, "Whether the norm is over each head or over the whole projection.", choices=("head", "projection")),
         Field("model.qk_norm_bias", "Query/key norm bias", "flag", panel, "The norm on queries and keys has a bias."),
-        Field("model.experts", "Experts", "count", panel, "Routed experts of a layer; 0: dense.", 0, 65536),
-        Field("model.experts_per_token", "Experts per token", "count", panel, "Routed experts that a token is sent to.", 0, 65536),
-        Field("model.expert_size", "Expert size", "count", panel, "Inner width of one routed expert.", 0, most),
-        Field("model.shared_size", "Shared expert size", "count", panel, "Inner width of all shared experts together; 0: none.", 0, most),
         Field("model.shared_gate", "Shared expert gate", "flag", panel, "A gate on what the shared experts give."),
         Field("model.router_bias", "Router bias", "choice", panel, "A bias of the router: a parameter, or a buffer that steers routing.", choices=("none", "trained", "steering")),
         Field("model.expert_bias", "Expert biases", "flag", panel, "Biases on the matrices of routed experts."),
         Field("model.expert_latent", "Expert latent", "count", panel, "Width that tokens are compressed to before routed experts; 0: none.", 0, most),
         Field("model.q_rank", "Query rank", "count", panel, "Width of the compressed query of latent attention; 0: not compressed.", 0, most),
-        Field("model.kv_rank", "KV rank", "count", panel, "Width of the cached latent of keys and values; 0: keys and values of heads.", 0, most),
         Field("model.nope_dim", "Head size without rotation", "count", panel, "Part of a head of latent attention that is not rotated.", 0, 1024),
         Field("model.rope_dim", "Head size with rotation", "count", panel, "Part of a head of latent attention that is rotated.", 0, 1024),
         Field("model.index_heads", "Index heads", "count", panel, "Heads of the index of sparse attention; 0: none.", 0, 1024),
@@ -275,10 +278,18 @@ FIELDS: dict[str, Field] = {
 FACTS: dict[str, Field] = {f.path: f for f in (*_model_facts(), *_facts())}
 
 
-def fields_of(panel: str, kind: str, advanced: bool | None = None) -> list[Field]:
-    """The fields of a panel that matter to a kind of plan, daily ones, advanced ones or (None) all."""
+def fields_of(
+    panel: str, kind: str, advanced: bool | None = None, traits: Collection[str] | None = None
+) -> list[Field]:
+    """The fields of a panel that matter to a kind of plan, daily ones, advanced ones or (None) all.
+
+    `traits` are what the model has; without them the fields that need something of a model are among them.
+    """
     return [
         f
         for f in FIELDS.values()
-        if f.panel == panel and kind in f.kinds and (advanced is None or f.advanced == advanced)
+        if f.panel == panel
+        and kind in f.kinds
+        and (advanced is None or f.advanced == advanced)
+        and (traits is None or not f.needs or f.needs in traits)
     ]

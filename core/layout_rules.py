@@ -15,6 +15,7 @@ import numpy as np
 
 from .model.consistency import has_heads
 from .model.layers import build
+from .model.spec import ModelSpec
 from .numeric import Number, both, maximum
 from .scenario import Scenario
 from .terms import plain
@@ -202,16 +203,16 @@ def _routed(s: Scenario) -> bool:
     return bool(np.any(s.model.experts > 0))
 
 
-def _computed(s: Scenario) -> Any:
-    """Whether the engine of the plan's kind computes the layers: serving also those with routed experts."""
-    model = build(s.model)
-    return model.dense or (s.kind == _SERVING and model.routed)
+def computed(spec: ModelSpec, kind: str) -> bool:
+    """Whether the engine of a kind of plan computes the layers: serving also those with routed experts."""
+    model = build(spec)
+    return model.dense or (kind == _SERVING and model.routed)
 
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "model",
-        _computed,
+        lambda s: computed(s.model, s.kind),
         lambda s: (
             f"{s.model.name} has layers that {s.kind} plans do not compute (equal layers of full attention and FFN do)"
         ),

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from ..core.fields import Field, fields_of
+from ..core.model.traits import traits
 from .controls.quantity_row import QuantityRow, edit_width
 from .controls.row import CatalogueRow, ChoiceRow, DerivedRow, FlagRow, Row
 from .fonts import font
@@ -88,7 +89,7 @@ class Panel(QDockWidget):
             | QDockWidget.DockWidgetFeature.DockWidgetFloatable
         )
         self.name, self._store, self._theme, self._catalogue = name, store, theme, catalogue
-        self._kind = ""
+        self._kind, self._traits = "", frozenset[str]()
         self._rows: list[Row | DerivedRow | ModelStrip] = []
         self._advanced: QWidget | None = None
         self.title = Title(self, name)
@@ -138,7 +139,9 @@ class Panel(QDockWidget):
 
     def sync(self) -> None:
         """Show the store's scenario."""
-        if self._store.kind != self._kind:
+        kind, found = self._store.kind, traits(self._store.scenario.model)
+        if kind != self._kind or self._needed(found) != self._needed(self._traits):
+            self._kind, self._traits = kind, found
             self._build()
         for row in self._rows:
             row.sync()
@@ -149,18 +152,26 @@ class Panel(QDockWidget):
         for row in self._rows:
             row.set_theme(theme)
 
+    def _needed(self, found: frozenset[str]) -> frozenset[str]:
+        """What of a model decides which fields the panel has."""
+        return found & {field.needs for field in fields_of(self.name, self._kind)}
+
+    def _fields(self, advanced: bool) -> list[Field]:
+        return fields_of(self.name, self._kind, advanced, self._traits)
+
     def _build(self) -> None:
-        self._kind = self._store.kind
         self._rows, self._advanced = [], None
         body = QWidget()
         body.setObjectName("rows")
         column = self._body = QVBoxLayout(body)
         column.setContentsMargins(_MARGIN, 0, _MARGIN, 5)
         column.setSpacing(1)
-        self._fill(column, fields_of(self.name, self._kind, advanced=False))
+        self._fill(column, self._fields(advanced=False))
         column.addStretch(1)
+        if (before := self._scroll.takeWidget()) is not None:
+            before.deleteLater()  # one of its rows may be what changed the model
         self._scroll.setWidget(body)
-        more = bool(fields_of(self.name, self._kind, advanced=True))
+        more = bool(self._fields(advanced=True))
         self.title.fold.setVisible(more)
         self._fold(self.title.fold.isChecked() and more)
         self.set_theme(self._theme)
@@ -178,7 +189,7 @@ class Panel(QDockWidget):
         column = QVBoxLayout(self._advanced)
         column.setContentsMargins(0, 4, 0, 0)
         column.setSpacing(1)
-        new = self._fill(column, fields_of(self.name, self._kind, advanced=True))
+        new = self._fill(column, self._fields(advanced=True))
         self._body.insertWidget(self._body.count() - 1, self._advanced)
         for row in new:
             row.sync()

@@ -14,8 +14,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWi
 from ..core.catalogue import catalogue
 from ..core.export import SUFFIXES
 from ..core.fields import FIELDS, PANELS
-from ..core.model.layers import build
-from ..core.model.spec import ModelSpec
+from ..core.layout_rules import computed
 from . import theme as themes
 from .cards import Cards, Verdict
 from .dialogs import Dialogs
@@ -72,7 +71,7 @@ class Window(QMainWindow):
         self.files = Files(store, settings, self._dialogs, self)
         self.notice = Notice()
         self.verdict, self.cards = Verdict(store, theme), Cards(store, theme)
-        self.panels = {name: Panel(name, store, theme, _entries) for name in PANELS}
+        self.panels = {name: Panel(name, store, theme, self._entries) for name in PANELS}
         self.toolbar = self._make_toolbar()
         self._make_stage()
         self.docks = DockArea(self, list(self.panels.values()))
@@ -156,6 +155,12 @@ class Window(QMainWindow):
         self.ledgers.field_requested.connect(self.focus_field)
         self._split.fill(self.charts, self.ledgers)
         self.completed.emit()
+
+    def _entries(self, name: str) -> list[tuple[str, str]]:
+        """The entries of a catalogue as (id, name), without models that no plan of the present kind computes."""
+        entries = getattr(catalogue(), name).items()
+        kind = self.store.kind
+        return [(key, entry.name) for key, entry in entries if name != "models" or computed(entry, kind)]
 
     # ------------------------------------------------------------ doing
 
@@ -300,17 +305,6 @@ class Window(QMainWindow):
         self.complete()
         assert self.charts is not None
         return self.charts.chart(name)
-
-
-def _entries(name: str) -> list[tuple[str, str]]:
-    """The entries of a catalogue as (id, name), without models that no plan computes."""
-    entries = getattr(catalogue(), name).items()
-    return [(key, entry.name) for key, entry in entries if name != "models" or _computed(entry)]
-
-
-def _computed(spec: ModelSpec) -> bool:
-    model = build(spec)
-    return model.dense or model.routed
 
 
 def _dropped_file(event: QDragEnterEvent | QDropEvent) -> Path | None:

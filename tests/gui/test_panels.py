@@ -4,10 +4,13 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from triledger.core import load_scenario
 from triledger.core.catalogue import catalogue
 from triledger.core.fields import PANELS, fields_of
+from triledger.core.model.traits import traits
 from triledger.core.report import Report
 from triledger.gui.controls.quantity_row import QuantityRow
 from triledger.gui.controls.row import CatalogueRow, ChoiceRow, DerivedRow, FlagRow
@@ -60,7 +63,7 @@ def test_a_panel_holds_the_daily_fields_of_its_kind_and_folds_the_advanced_ones(
 ) -> None:
     store.set("kind", kind)
     shown = panel(name)
-    daily, more = (fields_of(name, kind, advanced=advanced) for advanced in (False, True))
+    daily, more = (fields_of(name, kind, advanced, traits(store.scenario.model)) for advanced in (False, True))
     assert [row.field for row in shown.rows] == daily
     assert all(row.isVisible() for row in shown.rows)
     if more:
@@ -317,3 +320,30 @@ def test_a_divisor_slider_stops_at_divisors_that_are_no_powers_of_two(
     assert row.slider is not None
     assert {1, 2, 3, 4, 6, 8, 12} <= set(row.slider.groove.scale.stops)
     assert row.slider.groove.legal == {3, 6, 12}
+
+
+def paths(shown: Panel) -> set[str]:
+    return {row.field.path for row in shown.rows}
+
+
+def test_fields_that_a_model_has_nothing_for_are_not_there(panel: Callable[[str], Panel], store: Store) -> None:
+    parallelism, model = panel("parallelism"), panel("model")
+    model.title.fold.setChecked(True)
+    assert "parallelism.ep" not in paths(parallelism)
+    assert "model.experts" not in paths(model)
+    assert "model.ffn_size" in paths(model)
+    store.apply(load_scenario("mixtral-8x7b-8xa100-serve"), "other")
+    assert {"model.experts", "model.experts_per_token", "model.expert_size"} <= paths(model)
+    assert "model.ffn_size" not in paths(model)
+    store.undo_stack.undo()
+    assert "model.experts" not in paths(model)
+
+
+def test_a_panel_outlives_the_entry_that_changes_its_fields(panel: Callable[[str], Panel], store: Store) -> None:
+    store.apply(load_scenario("mixtral-8x7b-8xa100-serve"), "other")
+    model = panel("model")
+    model.title.fold.setChecked(True)
+    model.row("model").enter("llama-3-8b")
+    QApplication.processEvents()
+    assert "model.kv_heads" in paths(model)
+    assert "model.experts" not in paths(model)
