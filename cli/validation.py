@@ -56,7 +56,7 @@ def _validate(options: argparse.Namespace) -> int:
     try:
         validation = validate(_tables(options.data))
         if options.plot:
-            write_figure(measured(validation), options.plot, "print", 2.0)
+            write_figure(measured(validation.comparisons), options.plot, "print", 2.0)
         if options.write:
             write_whole(options.write, errors_text(validation.comparisons).encode())
     except (ScenarioError, OutputError) as error:

@@ -24,7 +24,7 @@ from .clipboard import table_data
 from .findings import FindingList
 from .fonts import font, typeset
 from .store import Store
-from .theme import Theme
+from .theme import Theme, page_style
 from .working import WorkingPage
 
 _LEDGERS = {"Memory": memory_table, "Compute": compute_table, "Communication": communication_table}
@@ -199,21 +199,7 @@ class LedgerPage(QWidget):
         self._refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        self.setStyleSheet(
-            f"""
-            QLabel {{ color: {theme.text}; }}
-            QToolButton {{ background: transparent; border: 1px solid {theme.border}; color: {theme.muted};
-                padding: 3px 10px; }}
-            QToolButton:checked {{ background: {theme.accent_soft}; color: {theme.accent};
-                border-color: {theme.accent}; }}
-            QToolButton:hover, QToolButton:focus {{ color: {theme.accent}; border-color: {theme.accent}; }}
-            QLabel#notes {{ color: {theme.muted}; font-size: 12px; }}
-            QTableView {{ background: {theme.surface}; alternate-background-color: {theme.hover}; color: {theme.text};
-                selection-background-color: {theme.accent_soft}; selection-color: {theme.text}; }}
-            QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0;
-                padding: 0 3px; }}
-            """
-        )
+        self.setStyleSheet(page_style(theme))
 
     def _explain(self, row: int, column: int) -> None:
         table = self.table.rows.table
@@ -265,15 +251,18 @@ class LedgerTabs(QTabWidget):
             QTabBar::tab:hover, QTabBar::tab:focus {{ color: {theme.accent}; }}
             """
         )
-        self.ledgers.set_theme(theme)
-        self.findings.set_theme(theme)
-        self.working.set_theme(theme)
+        for place in range(self.count()):
+            self.widget(place).set_theme(theme)  # type: ignore[attr-defined]
+
+    def show_page(self, page: QWidget) -> None:
+        """Show a page, as a click on its tab would."""
+        self.setCurrentWidget(page)
+        self.tabBarClicked.emit(self.indexOf(page))
 
     def explain(self, key: str) -> None:
-        """Show the working of a result, as a click on its tab would show the tab."""
+        """Show the working of a result."""
         self.working.open(key)
-        self.setCurrentWidget(self.working)
-        self.tabBarClicked.emit(self.indexOf(self.working))
+        self.show_page(self.working)
         self.working.inputs.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def resizeEvent(self, event) -> None:
@@ -292,8 +281,8 @@ class LedgerTabs(QTabWidget):
         if self.tabText(1) != words:
             self.setTabText(1, words)
         page = self.currentWidget()
-        if page is not self.working and page.isVisible() and page.height() > _ROW:
-            (self.findings if page is self.findings else self.ledgers).set_report(report)
+        if isinstance(page, (LedgerPage, FindingList)) and page.isVisible() and page.height() > _ROW:
+            page.set_report(report)
 
 
 def _say(label: QLabel, text: str) -> None:

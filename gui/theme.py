@@ -218,3 +218,20 @@ def apply(application: QApplication, theme: Theme) -> None:
         application.setStyle("Fusion")
     application.setPalette(palette(theme))
     application.setStyleSheet(style_sheet(theme))
+
+
+def page_style(theme: Theme) -> str:
+    """The look of a page with a table."""
+    return f"""
+    QLabel {{ color: {theme.text}; }}
+    QToolButton {{ background: transparent; border: 1px solid {theme.border}; color: {theme.muted};
+        padding: 3px 10px; }}
+    QToolButton:checked {{ background: {theme.accent_soft}; color: {theme.accent};
+        border-color: {theme.accent}; }}
+    QToolButton:hover, QToolButton:focus {{ color: {theme.accent}; border-color: {theme.accent}; }}
+    QLabel#notes {{ color: {theme.muted}; font-size: 12px; }}
+    QTableView {{ background: {theme.surface}; alternate-background-color: {theme.hover}; color: {theme.text};
+        selection-background-color: {theme.accent_soft}; selection-color: {theme.text}; }}
+    QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0;
+        padding: 0 3px; }}
+    """

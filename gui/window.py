@@ -145,10 +145,14 @@ class Window(QMainWindow):
         if self.charts is not None:
             return
         from .charts import ChartGrid
+        from .evidence import EvidencePage
         from .ledgers import LedgerTabs
 
         self.charts = ChartGrid(self.store, self.theme, self._dialogs.path_to_save)
         self.ledgers = LedgerTabs(self.store, self.theme)
+        self.evidence = EvidencePage(self.store, self.theme, self._dialogs.path_to_save)
+        self.evidence.chart.failed.connect(self._say_of_file)
+        self.ledgers.addTab(self.evidence, "Measured")
         self.charts.failed.connect(self._say_of_file)
         self.charts.done.connect(self._file_done)
         self.charts.explained.connect(self.explain)
@@ -174,6 +178,13 @@ class Window(QMainWindow):
         self.complete()
         assert self.ledgers is not None
         self.ledgers.explain(key)
+
+    def show_evidence(self) -> None:
+        """Show how far the numbers can be trusted."""
+        self.complete()
+        assert self.ledgers is not None
+        self.ledgers.show_page(self.evidence)
+        self.evidence.show_all()
 
     def focus_field(self, path: str) -> None:
         """Give the keyboard to the control of a field, wherever its panel stands."""
@@ -279,6 +290,8 @@ class Window(QMainWindow):
         for number, (name, title) in enumerate(self._charts(), start=1):
             menu.addAction(f"Go to {title}\tCtrl+{number}", lambda name=name: self.focus_chart(name))
         menu.addAction("Reset charts\tCtrl+0", self.reset_views)
+        menu.addSeparator()
+        menu.addAction("About the numbers", self.show_evidence)
 
     def _fill_export(self, menu: QMenu) -> None:
         for name, title in self._charts():

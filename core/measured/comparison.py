@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -50,6 +51,29 @@ class Comparison:
         return self.predicted / self.measured - 1
 
 
+class Compared(Protocol):
+    """What is said of errors asks no more of a row than this."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def measured(self) -> float: ...
+    @property
+    def predicted(self) -> float: ...
+    @property
+    def flagged(self) -> bool: ...
+    @property
+    def error(self) -> float: ...
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A row that was not compared, and why."""
@@ -84,7 +108,7 @@ class Statistics:
     worst_id: str
 
 
-def statistics(rows: Iterable[Comparison]) -> Statistics | None:
+def statistics(rows: Iterable[Compared]) -> Statistics | None:
     """What is said of the errors of some rows; None where there are none."""
     rows = list(rows)
     if not rows:
@@ -103,9 +127,9 @@ def statistics(rows: Iterable[Comparison]) -> Statistics | None:
     )
 
 
-def by_source(rows: Iterable[Comparison]) -> dict[tuple[str, str, str], Statistics]:
+def by_source(rows: Iterable[Compared]) -> dict[tuple[str, str, str], Statistics]:
     """Statistics by kind, source and metric, in the order of the rows."""
-    groups: dict[tuple[str, str, str], list[Comparison]] = {}
+    groups: dict[tuple[str, str, str], list[Compared]] = {}
     for row in rows:
         groups.setdefault((row.kind, row.source, row.metric), []).append(row)
     return {key: found for key, group in groups.items() if (found := statistics(group))}

@@ -84,8 +84,9 @@ def _differences(plan: dict[str, Any], row: ErrorRow, missed: list[str]) -> Iter
 
 
 def _label(path: str) -> str:
-    field = FIELDS.get(path) or FACTS.get(path) or FIELDS.get(path.rpartition(".")[0])
-    return field.label if field else path.rpartition(".")[2].replace("_", " ")
+    entry, _, name = path.rpartition(".")
+    field = FIELDS.get(path) or FACTS.get(path) or (FIELDS.get(entry) if name == "name" else None)
+    return field.label if field else name.replace("_", " ").capitalize()
 
 
 def _text(path: str, value: Any) -> str:

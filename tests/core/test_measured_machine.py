@@ -10,7 +10,6 @@ from triledger.core import evaluate, read_scenario
 from triledger.core.figures.measured import measured
 from triledger.core.measured.comparison import Comparison
 from triledger.core.measured.machine import Reached, copy_bytes, entry_text, matrix_flops
-from triledger.core.measured.validation import Validation
 
 REACHED = Reached("a machine", "numpy", (("fp32", 1.23456e12),), 4.5678e10, 64 * 2**30, 65.0)
 
@@ -47,7 +46,7 @@ def row(name: str, source: str, seen: float, error: float, flagged: bool = False
 
 def test_the_chart_has_a_mark_a_row_and_a_colour_a_source() -> None:
     rows = [row("a", "sc21", 1.0, 0.05), row("b", "mpt", 10.0, -0.1), row("c", "mpt", 3.0, 0.0)]
-    chart = measured(Validation((*rows, row("d", "mpt", 1.0, 5.0, flagged=True)), (), ()))
+    chart = measured((*rows, row("d", "mpt", 1.0, 5.0, flagged=True)))
     assert [(mark.name, mark.x, mark.y) for mark in chart.marks] == [
         ("a", 1.0, 1.05),
         ("b", 10.0, 9.0),
@@ -66,10 +65,10 @@ def test_the_chart_has_a_mark_a_row_and_a_colour_a_source() -> None:
 
 def test_rows_of_other_metrics_are_counted_and_not_drawn() -> None:
     other = Comparison("x", "serving", "ft", "request latency", "s", 1.0, 1.0, PLAN)
-    chart = measured(Validation((row("a", "s", 1.0, 0.0), row("b", "s", 2.0, 0.0), other), (), ()))
+    chart = measured((row("a", "s", 1.0, 0.0), row("b", "s", 2.0, 0.0), other))
     assert len(chart.marks) == 2
     assert "1 row of other metrics" in chart.subtitle
 
 
 def test_without_rows_the_chart_says_so() -> None:
-    assert measured(Validation((), (), ())).empty
+    assert measured(()).empty

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.core.plans import with_all
-from triledger.core import load_scenario
+from triledger.core import evaluate, load_scenario
+from triledger.core.figures.measured import measured_like
 from triledger.core.measured.errors import shipped_errors
 from triledger.core.measured.similar import most_similar
+from triledger.core.measured.tables import similar_table, sources_table
 from triledger.core.measured.validation import Validation
 
 
@@ -56,3 +58,29 @@ def test_every_row_has_the_fields_that_likeness_asks_for() -> None:
         assert row.measured > 0
         assert row.predicted > 0
         assert row.plan["cluster.accelerator.generation"]
+
+
+def test_the_chart_brings_out_the_runs_like_the_plan_in_their_crowd() -> None:
+    report = evaluate(load_scenario("70b-64xh100-train"))
+    similar = most_similar(report.scenario, 10)
+    chart = measured_like(report, similar)
+    near = {mark.name for mark in chart.marks if mark.series == "prediction"}
+    assert near == {each.row.id for each in similar}
+    assert len(chart.rows) == 10
+    (own,) = (line for line in chart.lines if line.name == "this plan")
+    assert own.x == (report["time.low_s"], report["time.high_s"])
+    assert own.y == (report["time.step_s"],) * 2
+    assert any(mark.series == "baseline" for mark in chart.marks)
+    assert all(chart.x.low <= mark.x <= chart.x.high for mark in chart.marks)
+
+
+def test_the_tables_are_made_of_the_rows() -> None:
+    report = evaluate(load_scenario("70b-bf16-8xa100-serve"))
+    similar = most_similar(report.scenario, 5)
+    table = similar_table(report, similar)
+    assert len(table.rows) == 5
+    assert all(len(table.texts(row)) == len(table.columns) for row in table.rows)
+    assert "published runs" in table.notes[0]
+    sources = sources_table(shipped_errors())
+    counts = [row[2] for row in sources.rows]
+    assert sum(counts) == len(shipped_errors()) == sources.totals[0][2]

@@ -1,0 +1,114 @@
+"""How far the numbers can be trusted: published runs beside their predictions, those like this plan or all of them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from ..core.figures.measured import measured, measured_like
+from ..core.ledgers.tables import Table
+from ..core.measured.errors import shipped_errors
+from ..core.measured.similar import most_similar
+from ..core.measured.tables import similar_table, sources_table
+from .charts import ChartCard, Choose, choose_file
+from .fonts import font, typeset
+from .ledgers import LedgerTable
+from .store import Store
+from .theme import Theme, page_style
+
+#: Runs in the table of those like the plan.
+_RUNS = 15
+#: Pixels of the page below which there is no room for the chart.
+_CHART = 280
+#: Milliseconds of rest before similar runs are looked for anew.
+_PAUSE = 200
+_LIKE, _ALL = "Like this plan", "All published runs"
+
+
+class EvidenceTable(LedgerTable):
+    """Published rows, whose numbers have no working."""
+
+    def _is_number(self, index: QModelIndex) -> bool:
+        return False
+
+
+class EvidencePage(QWidget):
+    """A table of runs with a chart of predicted against measured: of those most like the plan, or by publication."""
+
+    def __init__(self, store: Store, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._store = store
+        self.title, self.notes = QLabel(), QLabel()
+        self.table, self.chart = EvidenceTable(), ChartCard(theme, choose)
+        self.choice = QButtonGroup(self)
+        self._soon = QTimer(self, singleShot=True, interval=_PAUSE)
+        self._soon.timeout.connect(self._refresh)
+        self._arrange()
+        self.choice.idClicked.connect(self._refresh)
+        store.report_changed.connect(self._soon.start)
+        self.set_theme(theme)
+
+    def _arrange(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(0)
+        for number, name in enumerate((_LIKE, _ALL)):
+            button = QToolButton()
+            button.setText(name)
+            button.setCheckable(True)
+            button.setChecked(number == 0)
+            self.choice.addButton(button, number)
+            top.addWidget(button)
+        self.title.setFont(font(13, bold=True))
+        self.notes.setObjectName("notes")
+        self.notes.setWordWrap(True)
+        copy = QToolButton()
+        copy.setText("Copy table")
+        copy.clicked.connect(self.table.copy)
+        top.addSpacing(14)
+        top.addWidget(self.title, 1)
+        top.addWidget(copy)
+        body = QHBoxLayout()
+        body.setSpacing(10)
+        body.addWidget(self.table, 8)
+        body.addWidget(self.chart, 5)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(6)
+        column.addLayout(top)
+        column.addLayout(body, 1)
+        column.addWidget(self.notes)
+
+    def show_all(self) -> None:
+        """Show what is known of all numbers."""
+        self.choice.button(1).click()
+
+    def set_theme(self, theme: Theme) -> None:
+        self.setStyleSheet(page_style(theme))
+        self.chart.set_theme(theme)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.chart.setVisible(self.height() >= _CHART)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        report = self._store.report
+        if report is None or not self.isVisible():
+            return
+        if self.choice.checkedId() == 1:
+            table, figure = sources_table(shipped_errors()), measured(shipped_errors())
+        else:
+            similar = most_similar(report.scenario, _RUNS)
+            table, figure = similar_table(report, similar), measured_like(report, similar)
+        self._show(table)
+        self.chart.set_figure(figure)
+
+    def _show(self, table: Table) -> None:
+        self.table.set_table(table)
+        self.table.setAccessibleName(table.title)
+        self.title.setText(typeset(table.title))
+        self.notes.setText(typeset(". ".join(table.notes) + "."))

@@ -1,0 +1,78 @@
+"""The page of published runs: those like the plan, all of them by source, and how it follows the plan."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from triledger.core.measured.errors import shipped_errors
+from triledger.core.measured.similar import most_similar
+from triledger.gui.evidence import EvidencePage
+from triledger.gui.theme import DARK
+from triledger.gui.window import Window
+
+
+@pytest.fixture
+def page(window: Window) -> EvidencePage:
+    assert window.ledgers is not None
+    window.ledgers.show_page(window.evidence)
+    return window.evidence
+
+
+def names(page: EvidencePage) -> list[str]:
+    """The second column of the table."""
+    return [row[1].replace("\u2010", "-") for row in page.table.rows.texts]
+
+
+def test_the_runs_most_like_the_plan_stand_beside_the_chart_that_brings_them_out(page: EvidencePage) -> None:
+    expected = [each.row.id for each in most_similar(page._store.scenario, len(names(page)))]
+    assert names(page) == expected
+    bold = {mark.name for mark in page.chart.figure.marks if mark.bold}
+    assert bold == {*expected, "this plan"}
+    assert "published runs of" in page.notes.text()
+
+
+def test_all_published_runs_are_listed_by_source(page: EvidencePage) -> None:
+    page.show_all()
+    sources = {(row.kind, row.source, row.metric) for row in shipped_errors()}
+    assert len(page.table.rows.texts) == len(sources) + 1
+    assert "median error" in page.title.text()
+    assert "no row has constants of its own" in page.notes.text()
+    assert len(page.chart.figure.marks) > 100
+
+
+def test_the_page_follows_the_plan(page: EvidencePage, qtbot: QtBot) -> None:
+    before = names(page)
+    page._store.set("parallelism.pp", 1)
+    page._store.set("cluster.gpus", 8)
+    page._store.flush()
+    qtbot.waitUntil(lambda: names(page) != before)
+
+
+def test_numbers_have_no_working_to_ask_for(page: EvidencePage, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(page.table.asked):
+        page.table.clicked.emit(page.table.rows.index(0, 2))
+
+
+def test_the_table_is_copied_with_its_numbers(page: EvidencePage) -> None:
+    page.table.copy()
+    text = QGuiApplication.clipboard().text()
+    assert names(page)[0] in text
+
+
+def test_the_chart_gives_way_where_there_is_no_height(page: EvidencePage, window: Window) -> None:
+    window.resize(1100, 700)
+    assert page.chart.isHidden() == (page.height() < 280)
+    window.set_theme(DARK)
+    assert page.chart.theme is DARK
+
+
+def test_the_menu_leads_to_the_numbers(window: Window) -> None:
+    menu = window.toolbar.presets.menu()
+    menu.clear()
+    window._fill_view(menu)
+    next(action for action in menu.actions() if action.text() == "About the numbers").trigger()
+    assert window.ledgers is not None
+    assert window.ledgers.currentWidget() is window.evidence
+    assert window.evidence.choice.checkedId() == 1
