@@ -6,7 +6,7 @@ import argparse
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .arguments import InputError, add_scenario, scenario_of
@@ -14,6 +14,7 @@ from .text import aligned
 
 if TYPE_CHECKING:
     from ..core.report import Report
+    from ..core.unset import Unset
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,16 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from ..core.engine import evaluate
+    from ..core.unset import unset
 
     report = evaluate(scenario_of(options), record=bool(options.explain))
     if options.explain:
         _print_working(report, options.explain, options.format, options.depth)
     elif options.format == "json":
-        print(json.dumps(report.flat(), indent=2))
+        assumed = [_assumption(each) for each in unset(report.scenario, evaluate)]
+        print(json.dumps(report.flat() | {"assumptions": assumed}, indent=2))
     elif options.format == "csv":
         _print_csv(report)
     else:
-        print("\n".join(_text(report)))
+        print("\n".join((*_text(report), *_assumed(unset(report.scenario, evaluate)))))
     return 0
 
 
@@ -55,6 +58,24 @@ def _print_working(report: Report, key: str, form: str, depth: int) -> None:
     from dataclasses import asdict
 
     print(json.dumps(asdict(explanation), indent=2, default=str))
+
+
+def _assumption(each: Unset) -> dict[str, Any]:
+    return {
+        "field": each.field,
+        "value": each.value,
+        "effect_low": each.effect_low,
+        "effect_high": each.effect_high,
+        "tried": dict(each.tried),
+    }
+
+
+def _assumed(found: Sequence[Unset]) -> Iterator[str]:
+    """The settings at their defaults, with what others would change."""
+    if found:
+        yield ""
+        yield "assumed, as nothing else is set"
+        yield from aligned([(each.message, each.field) for each in found], "<<")
 
 
 def _print_csv(report: Report) -> None:

@@ -1,17 +1,24 @@
-"""The findings of a plan as a list, each with buttons that apply what would answer it."""
+"""The findings of a plan as a list, each with buttons that apply what would answer it; then what is assumed."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from ..core import evaluate
 from ..core.report import Edit, Finding, Report
+from ..core.scenario import Scenario
+from ..core.unset import unset
 from .fonts import font, typeset
 from .store import Store
 from .theme import Theme
 
-_WORDS = {"error": "Error", "warning": "Warning", "hint": "Hint"}
-_ROLES = {"error": "bad", "warning": "warn", "hint": "accent"}
+_WORDS = {"error": "Error", "warning": "Warning", "hint": "Hint", "assumed": "Assumed"}
+_ROLES = {"error": "bad", "warning": "warn", "hint": "accent", "assumed": "muted"}
+#: Milliseconds of rest before other values of unset settings are tried.
+_PAUSE = 250
+#: Buttons for the values that were tried.
+_MOST_EDITS = 3
 _NOTHING = "Nothing to report: no rule finds fault with this plan."
 
 
@@ -53,12 +60,17 @@ class FindingRow(QWidget):
 
 
 class FindingList(QScrollArea):
-    """All findings, most severe first."""
+    """All findings, most severe first, then the settings that are assumed, once the plan rests."""
 
     def __init__(self, store: Store, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._store, self._theme = store, theme
         self._findings: tuple[Finding, ...] | None = None
+        self._assumed: tuple[Finding, ...] = ()
+        #: The plan whose unset settings are shown.
+        self._tried: Scenario | None = None
+        self._soon = QTimer(self, singleShot=True, interval=_PAUSE)
+        self._soon.timeout.connect(self._try_others)
         self.rows: list[FindingRow] = []
         self.nothing = QLabel(_NOTHING)
         self.nothing.setContentsMargins(12, 8, 12, 8)
@@ -93,10 +105,25 @@ class FindingList(QScrollArea):
         if findings != self._findings:
             self._findings = findings
             self._fill()
+        if report.scenario != self._tried:
+            self._soon.start()
+
+    def _try_others(self) -> None:
+        """Try other values of the settings that the plan leaves at their defaults."""
+        if self._store.report is None or not self.isVisible():
+            return
+        self._tried = self._store.report.scenario
+        assumed = tuple(
+            Finding("assumed", "assumed", each.message, each.field, each.edits[:_MOST_EDITS])
+            for each in unset(self._tried, evaluate)
+        )
+        if assumed != self._assumed:
+            self._assumed = assumed
+            self._fill()
 
     def _fill(self) -> None:
-        findings = self._findings or ()
-        self.nothing.setVisible(not findings)
+        findings = (*(self._findings or ()), *self._assumed)
+        self.nothing.setVisible(not self._findings)
         while len(self.rows) < len(findings):
             row = FindingRow(self._store)
             self._layout.insertWidget(self._layout.count() - 1, row)

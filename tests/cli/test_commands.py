@@ -70,10 +70,12 @@ def test_what_is_no_closed_loop_is_not_simulated(refused) -> None:
 
 
 @pytest.mark.parametrize("preset", [TRAINING, SERVING])
-def test_json_is_the_flat_report(run, preset: str) -> None:
+def test_json_is_the_flat_report_and_what_is_assumed(run, preset: str) -> None:
     status, out, _ = run("eval", preset, "--format", "json")
     assert status == 0
-    assert json.loads(out) == json.loads(json.dumps(evaluate(load_scenario(preset)).flat()))
+    found = json.loads(out)
+    assert found.pop("assumptions")
+    assert found == json.loads(json.dumps(evaluate(load_scenario(preset)).flat()))
 
 
 def test_json_holds_no_number_that_json_has_not(run) -> None:
@@ -321,3 +323,13 @@ def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show() -> None:
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert "GiB" in result.stdout
+
+
+def test_settings_that_are_assumed_are_told_with_their_effect(capsys) -> None:
+    assert main(["eval", "70b-64xh100-train", "--format", "json"]) == 0
+    assumed = json.loads(capsys.readouterr().out)["assumptions"]
+    assert assumed
+    assert all(each["effect_low"] <= 0 <= each["effect_high"] for each in assumed)
+    assert {"field", "value", "effect_low", "effect_high"} <= assumed[0].keys()
+    assert main(["eval", "70b-64xh100-train"]) == 0
+    assert "is assumed" in capsys.readouterr().out
