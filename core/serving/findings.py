@@ -184,6 +184,25 @@ def saturated(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("saturated", "error", message, path, edits)
 
 
+def over_goodput(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """Requests come faster than one in a hundred can bear within the targets."""
+    path, rate = "serving.request_rate", plan.scenario.serving.request_rate
+    good = values["serving.goodput_requests_per_s"]
+    if values["serving.saturated"] or rate <= good:
+        return
+    if good <= 0:
+        message = "At no request rate do 99 of 100 requests meet both targets."
+        yield Finding("over-goodput", "hint", message, path)
+        return
+    message = (
+        f"{format_quantity(rate, '1/s')} requests come; 99 of 100 meet both targets up to about "
+        f"{format_quantity(good, '1/s')} (±20 %)."
+    )
+    slower = float(f"{0.95 * good:.2g}")
+    edits = (_more_engines(plan.scenario, rate / slower), Edit(f"{slower:g} requests/s", ((path, slower),)))
+    yield Finding("over-goodput", "warning", message, path, edits)
+
+
 def _more_engines(scenario: Scenario, times: float) -> Edit:
     """As many more engines, each with as many requests as now."""
     factor = math.ceil(times)
@@ -286,6 +305,7 @@ RULES = (
     missed_targets,
     much_prefill,
     saturated,
+    over_goodput,
     kernel_ceiling,
     longer_than_context,
     group_leaves_node,

@@ -29,6 +29,34 @@ class Prompt:
 
 
 @dataclass(frozen=True)
+class Full:
+    """As many sequences as can run together, in one micro-batch and in all, and a prompt alone.
+
+    A prompt is a number of iterations of `prompt` seconds, `alone` all of them; `least` its time at the peak.
+    """
+
+    most: Number
+    running: Number
+    context: Number
+    decode: Iteration
+    chunks: Number
+    prompt: Number
+    alone: Number
+    least: Number
+
+
+@dataclass(frozen=True)
+class Line:
+    """Decode iterations of one micro-batch on a line from one sequence to the most, in seconds."""
+
+    one: Number
+    #: What one more sequence adds.
+    slope: Number
+    #: What a prompt takes of the device beside the decoding.
+    added: Number
+
+
+@dataclass(frozen=True)
 class Steady:
     """The steady state; times in seconds, rates of all engines together."""
 
@@ -41,8 +69,13 @@ class Steady:
     prefill: Iteration
     prompt: Prompt
     prompt_alone: Number
+    full: Full
+    #: Found at a request rate only; see `line_of`.
+    line: Line | None
     ttft: Number
     tpot: Number
+    #: What a prompt adds to the iterations of those that decode beside it.
+    added: Number
     #: Waits behind the prompts of other requests, and for a place in the batch; part of the time to first token.
     queue: Number
     place_wait: Number
@@ -61,18 +94,21 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
     least = steady.least_prompt_seconds(prefill.flops, prompt.chunks, passes.rates.blocks.peak)
-    running = most
-    if is_array(rate) or rate > 0:
-        opened = _open_batch(scenario, passes, memory, context, most, (prompt.chunks, prefill.seconds), least)
-        running = steady.closed_or_open(rate, most, opened)
-    micro = steady.micro_batch(running, pipeline)
+    running, micro = most, steady.micro_batch(most, pipeline)
     decode = passes.decode(micro, context)
+    batch = Full(micro, most, context, decode, prompt.chunks, prefill.seconds, alone, least)
+    line = None
+    if is_array(rate) or rate > 0:
+        line = line_of(passes, batch)
+        running = steady.closed_or_open(rate, most, _open_batch(scenario, memory, batch, line))
+        micro = steady.micro_batch(running, pipeline)
+        decode = passes.decode(micro, context)
     read = passes.read_weights(memory.pass_weights, running)
     step = _step_seconds(scenario, decode, running, engine.pipeline, read)
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
-        in_prompt, added = _beside(scenario, passes, context, beside, decode)
+        in_prompt, added = beside_others(scenario, passes, context, beside, decode)
     tpot = steady.shared_tpot(step, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
     least_read = passes.read_weights(memory.pass_weights, serving.prompt_tokens)
@@ -93,8 +129,11 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         prefill=prefill,
         prompt=prompt,
         prompt_alone=alone,
+        full=batch,
+        line=line,
         ttft=steady.with_waits(first, queue, place),
         tpot=tpot,
+        added=added,
         queue=queue,
         place_wait=place,
         requests=requests,
@@ -110,7 +149,7 @@ def _step_seconds(scenario: Scenario, decode: Iteration, running: Number, reache
     return steady.not_below_floor(seconds, weights, cache, bandwidth)
 
 
-def _beside(
+def beside_others(
     scenario: Scenario, passes: Pass, context: Number, beside: Number, decode: Iteration
 ) -> tuple[Number, Number]:
     """Seconds of a prompt whose iterations also decode others, and what it adds to theirs."""
@@ -123,27 +162,21 @@ def _beside(
     )
 
 
-def _open_batch(
-    scenario: Scenario,
-    passes: Pass,
-    memory: ServingMemory,
-    context: Number,
-    most: Number,
-    prompt: tuple[Number, Number],
-    least: Number,
-) -> Number:
-    """Sequences that a request rate keeps running, decode iterations taken as a line from one sequence to the most.
-
-    `prompt` is the number of iterations of a prompt and the time of one that is alone, `least` its time at the peak.
-    """
-    pipeline, output, engine = scenario.parallelism.pp, scenario.serving.output_tokens, passes.settings.engine
-    rate = steady.rate_each(scenario.serving.request_rate, memory.busy, pipeline)
-    micro = steady.micro_batch(most, pipeline)
-    one, full = (
-        steady.pipelined_seconds(passes.decode(batch, context).seconds, pipeline, most, engine.pipeline)
-        for batch in (1.0, micro)
+def line_of(passes: Pass, full: Full) -> Line:
+    """Decode iterations from one sequence to the most, and what a prompt adds."""
+    engine = passes.settings.engine
+    one, at_most = (
+        steady.pipelined_seconds(iteration.seconds, passes.pipeline, full.running, engine.pipeline)
+        for iteration in (passes.decode(1.0, full.context), full.decode)
     )
-    added = steady.prompt_seconds(*prompt) if engine.prefill_first else steady.added_seconds(*prompt, one)
-    prefill = steady.prefill_share(rate, added, least)
-    found = steady.littles_batch(rate, output, one, steady.slope(one, full, micro), prefill, micro)
+    added = full.alone if engine.prefill_first else steady.added_seconds(full.chunks, full.prompt, one)
+    return Line(one, steady.slope(one, at_most, full.most), added)
+
+
+def _open_batch(scenario: Scenario, memory: ServingMemory, full: Full, line: Line) -> Number:
+    """Sequences that a request rate keeps running."""
+    pipeline, serving = scenario.parallelism.pp, scenario.serving
+    rate = steady.rate_each(serving.request_rate, memory.busy, pipeline)
+    prefill = steady.prefill_share(rate, line.added, full.least)
+    found = steady.littles_batch(rate, serving.output_tokens, line.one, line.slope, prefill, full.most)
     return steady.in_all_micro_batches(found, pipeline)

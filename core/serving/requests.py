@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import exp
 from statistics import NormalDist
 
 import numpy as np
@@ -18,6 +19,13 @@ LEAST_DRAWN = 0.8
 MEAN = {"fixed": 1.0, "drawn": (1 + LEAST_DRAWN) / 2, "log-normal": 1.0}
 #: Standard deviation of the logarithm of log-normal lengths.
 SIGMA = 0.6
+#: Length that one in a hundred exceeds as a share of the nominal one, and squared coefficient of variation.
+LONG = {"fixed": 1.0, "drawn": 1.0, "log-normal": exp(2.326 * SIGMA - SIGMA**2 / 2)}
+VARIATION = {
+    "fixed": 0.0,
+    "drawn": (1 - LEAST_DRAWN) ** 2 / 12 / MEAN["drawn"] ** 2,
+    "log-normal": exp(SIGMA**2) - 1,
+}
 _SEED = 1
 
 
