@@ -150,6 +150,17 @@ class Training:
 
 
 @dataclass(frozen=True)
+class Speculative:
+    """Tokens proposed for each that the model would give, how many are accepted, and what proposing costs."""
+
+    draft_tokens: Number = 0
+    acceptance: Number = 0.8
+    #: Time of one draft over that of a decode step, or of a prediction head as long as one layer and the output head.
+    draft_cost: Number = 0.05
+    drafter: str = "model"
+
+
+@dataclass(frozen=True)
 class Serving:
     prompt_tokens: Number = 2048
     output_tokens: Number = 512
@@ -164,6 +175,7 @@ class Serving:
     ttft_target: Number = 0.5
     tpot_target: Number = 0.05
     request_rate: Number = 0.0
+    speculative: Speculative = Speculative()
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,6 @@ HEAD = {
 FIXED = {
     "training.finetune": "full",
     "training.offload_optimizer": "false",
-    "serving.speculative.draft_tokens": "0",
-    "serving.speculative.acceptance": "",
-    "serving.speculative.draft_cost": "",
 }
 CATALOGUES = {"model": "models", "cluster.accelerator": "accelerators", "cluster.network": "networks"}
 #: Constants beside efficiencies that formulas divide by.

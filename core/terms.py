@@ -119,6 +119,16 @@ def recording() -> Iterator[Recorder]:
         _active.reset(token)
 
 
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Within this context formulas leave no Terms: for values that are tried and thrown away."""
+    token = _active.set(None)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
 def is_recording() -> bool:
     return _active.get() is not None
 

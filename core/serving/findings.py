@@ -13,6 +13,7 @@ from ..model.layers import build
 from ..report import Edit, Finding
 from ..scenario import Scenario
 from ..units import format_quantity
+from .drafting import best_drafts
 from .plan import Plan, plan_of
 from .points import ceiling
 from .rates import has_units
@@ -157,6 +158,25 @@ def much_prefill(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     if values.get("serving.prefill_share", 0.0) >= MUCH_PREFILL and met:
         message = f"A token takes {format_quantity(values['serving.tpot_s'], 'seconds')}. {_prefill(values)}"
         yield Finding("prefill-share", "hint", message, "serving.prompt_tokens")
+
+
+def drafts(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """Drafts slow the plan down, or another number of them would gain clearly more."""
+    path, own = "serving.speculative.draft_tokens", plan.scenario.serving.speculative.draft_tokens
+    if own <= 0:
+        return
+    gain = values["serving.speculative_speedup"]
+    best, most = best_drafts(plan)
+    edits = (Edit(f"{best} draft tokens: {most:.3g} times" if best else "No drafts", ((path, best),)),)
+    if gain < 1:
+        message = (
+            f"Drafts slow tokens down to {gain:.2f} of the rate without them: {_count(values['serving.running'])} "
+            "sequences already fill the matrix units."
+        )
+        yield Finding("drafts-lose", "warning", message, path, edits)
+    elif most > gain / WORTH_IT:
+        message = f"{_count(own)} draft tokens make tokens {gain:.3g} times faster, {_count(best)} {most:.3g} times."
+        yield Finding("draft-tokens", "hint", message, path, edits)
 
 
 def kernel_ceiling(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
@@ -306,6 +326,7 @@ RULES = (
     much_prefill,
     saturated,
     over_goodput,
+    drafts,
     kernel_ceiling,
     longer_than_context,
     group_leaves_node,

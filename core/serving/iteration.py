@@ -168,6 +168,12 @@ class Pass:
         """An iteration that only decodes: sequences with a mean context in tokens."""
         return self._iteration(sequences, sequences, (self._decode_attention(sequences, context),), False)
 
+    def check(self, sequences: Number, context: Number, tokens: Number) -> Iteration:
+        """An iteration that decodes several tokens of each sequence at once, whose cache is read once for all."""
+        rows = kernels.batch_rows(0.0, sequences, tokens)
+        core = self._decode_attention(sequences, context)
+        return self._iteration(rows, rows, (several_queries(core, tokens),), False)
+
     def prefill(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> Iteration:
         """An iteration of prompt chunks alone: new tokens of each, the pairs they attend, keys of the last token."""
         rows = kernels.batch_rows(0.0, prompts, tokens)
@@ -323,6 +329,19 @@ class Pass:
             one_after_the_other(math, memory),
             self.rates.attention_peak,
         )
+
+
+def several_queries(core: Operator, tokens: Number) -> Operator:
+    """The core of a decode step for several tokens of each sequence: more mathematics over the same cache."""
+    math = times_seconds(tokens, core.math)
+    seconds = longer_of(core.seconds, math)
+    return replace(core, flops=kernels.flops_in_all(tokens, core.flops), math=math, seconds=seconds)
+
+
+@formula("max", "s")
+def longer_of(first: Number, second: Number) -> Number:
+    """The longer of two times."""
+    return maximum(first, second)
 
 
 @formula("Σ", "B")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from ..ledgers.serving_memory import ServingMemory
 from ..numeric import Number, is_array
 from ..scenario import Scenario
-from . import kernels, steady
+from . import kernels, speculative, steady
+from .drafting import Drafting
 from .iteration import Iteration, Pass
 
 
@@ -39,6 +40,7 @@ class Full:
     running: Number
     context: Number
     decode: Iteration
+    drafting: Drafting | None
     chunks: Number
     prompt: Number
     alone: Number
@@ -65,6 +67,10 @@ class Steady:
     context: Number
     decode: Iteration
     step: Number
+    #: Time per token of the step alone, shorter where drafts give several in a cycle, and how many times.
+    token: Number
+    drafting: Drafting | None
+    gain: Number
     idle: Number
     prefill: Iteration
     prompt: Prompt
@@ -96,7 +102,8 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     least = steady.least_prompt_seconds(prefill.flops, prompt.chunks, passes.rates.blocks.peak)
     running, micro = most, steady.micro_batch(most, pipeline)
     decode = passes.decode(micro, context)
-    batch = Full(micro, most, context, decode, prompt.chunks, prefill.seconds, alone, least)
+    drafting = Drafting.of(scenario, passes)
+    batch = Full(micro, most, context, decode, drafting, prompt.chunks, prefill.seconds, alone, least)
     line = None
     if is_array(rate) or rate > 0:
         line = line_of(passes, batch)
@@ -105,16 +112,20 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         decode = passes.decode(micro, context)
     read = passes.read_weights(memory.pass_weights, running)
     step = _step_seconds(scenario, decode, running, engine.pipeline, read)
+    token, gain = step, 1.0
+    if drafting:
+        gain = drafting.gain(micro, context, decode)
+        token = speculative.token_seconds(step, gain)
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
         in_prompt, added = beside_others(scenario, passes, context, beside, decode)
-    tpot = steady.shared_tpot(step, beside, output, added)
+    tpot = steady.shared_tpot(token, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
     least_read = passes.read_weights(memory.pass_weights, serving.prompt_tokens)
     in_prompt = steady.not_below_floor(in_prompt, least_read, 0.0, scenario.cluster.accelerator.memory_bandwidth)
     first = steady.first_token_seconds(wait, in_prompt, engine.t_request, engine.t_api, engine.lag, tpot)
-    busy = steady.busy_seconds(micro, output, step, added, least)
+    busy = steady.busy_seconds(micro, output, token, added, least)
     queue = steady.prompt_queue(busy, first, output, tpot)
     request = steady.request_seconds(first, queue, output, tpot)
     place = steady.place_wait(rate, memory.asked, running, request)
@@ -125,6 +136,9 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         context=context,
         decode=decode,
         step=step,
+        token=token,
+        drafting=drafting,
+        gain=gain,
         idle=steady.idle_seconds(step, decode.seconds),
         prefill=prefill,
         prompt=prompt,
@@ -165,11 +179,16 @@ def beside_others(
 def line_of(passes: Pass, full: Full) -> Line:
     """Decode iterations from one sequence to the most, and what a prompt adds."""
     engine = passes.settings.engine
+    steps = passes.decode(1.0, full.context), full.decode
     one, at_most = (
-        steady.pipelined_seconds(iteration.seconds, passes.pipeline, full.running, engine.pipeline)
-        for iteration in (passes.decode(1.0, full.context), full.decode)
+        steady.pipelined_seconds(step.seconds, passes.pipeline, full.running, engine.pipeline) for step in steps
     )
     added = full.alone if engine.prefill_first else steady.added_seconds(full.chunks, full.prompt, one)
+    if full.drafting:
+        one, at_most = (
+            speculative.token_seconds(seconds, full.drafting.gain(sequences, full.context, step))
+            for seconds, sequences, step in zip((one, at_most), (1.0, full.most), steps, strict=True)
+        )
     return Line(one, steady.slope(one, at_most, full.most), added)
 
 

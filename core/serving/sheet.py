@@ -13,7 +13,7 @@ from ..scenario import Scenario
 from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
-from . import bounds, kernels, points
+from . import bounds, kernels, points, speculative
 from .bands import request_bands, step_band
 from .collectives import Transfer
 from .cost import cost_values
@@ -214,15 +214,29 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.pool, memory.replicas),
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
     }
-    output = serving.output_tokens
+    output, drafting = serving.output_tokens, steady.drafting
+    values |= _speculative(plan)
     if is_array(output) or output > 0:
         values["serving.output_tokens_per_s"] = steady.output
     # a single token has no other before it
     if is_array(output) or output > 1:
         values |= {
             "serving.tpot_s": steady.tpot,
-            "serving.tpot_bound_s": bound,
+            "serving.tpot_bound_s": speculative.token_floor(bound, drafting.tokens) if drafting else bound,
             "serving.over_tpot_target": bounds.over_target(steady.tpot, serving.tpot_target),
-            "serving.prefill_share": bounds.prefill_share(steady.step, steady.tpot),
+            "serving.prefill_share": bounds.prefill_share(steady.token, steady.tpot),
         }
     return values | request_bands(plan.scenario, plan.settings.device, values)
+
+
+def _speculative(plan: Plan) -> dict[str, Any]:
+    """Tokens a cycle, gain, and the batch from which there is none; that is absent where there always is one."""
+    drafting, own = plan.steady.drafting, plan.scenario.serving.speculative
+    if drafting is None:
+        tokens = speculative.tokens_per_cycle(own.acceptance, own.draft_tokens)
+        gain, crossover = speculative.speedup(tokens, own.draft_tokens, own.draft_cost, 1.0), None
+    else:
+        tokens, gain = drafting.tokens, plan.steady.gain
+        crossover = drafting.crossover(plan.steady.context)
+    values = {"serving.speculative_tokens_per_cycle": tokens, "serving.speculative_speedup": gain}
+    return values if crossover is None else values | {"serving.speculative_crossover_batch": crossover}
