@@ -125,7 +125,7 @@ def _parallelism() -> tuple[Field, ...]:
         Field("parallelism.sp", "Sequence parallel", "flag", panel, "Norms and residuals are split along the sequence inside the tensor parallel group.", kinds=t),
         Field("parallelism.schedule", "Schedule", "choice", panel, "Pipeline schedule.", choices=("1f1b", "interleaved", "gpipe", "zero-bubble", "zero-bubble-v", "dualpipe"), kinds=t, advanced=True),
         Field("parallelism.context_scheme", "Context scheme", "choice", panel, "How keys and values travel under context parallelism.", choices=("ring", "all-gather", "ulysses"), kinds=t, advanced=True),
-        Field("parallelism.stage_balance", "Stage balance", "choice", panel, "Layers a stage: even, by time, or a list.", choices=("even", "by-time"), kinds=t, advanced=True, takes_list=True),
+        Field("parallelism.stage_balance", "Stage balance", "choice", panel, "Layers a stage: even, with a layer's slot each for embedding and head, by time, or a list.", choices=("even", "slots", "by-time"), kinds=t, advanced=True, takes_list=True),
         Field("pipeline.async_transfer", "Asynchronous transfers", "choice", panel, "Whether pipeline transfers run behind compute; auto: when the pipeline is interleaved.", choices=("auto", "never", "always"), kinds=t, advanced=True),
         Field("overlap.dp", "Hide gradient traffic", "flag", panel, "Gradient reduction and parameter gathering run behind compute.", kinds=t, advanced=True),
         Field("overlap.parameter_gather", "Hide parameter gathering", "flag", panel, "Updated weights are gathered behind the next forward pass.", kinds=t, advanced=True),

@@ -133,8 +133,14 @@ def _interleaving_message(s: Scenario) -> str:
 
 
 def _chunks_message(s: Scenario) -> str:
-    pp, vpp, layers = (_whole(v) for v in (s.parallelism.pp, s.parallelism.vpp, s.model.layers))
-    return f"{pp} stages of {vpp} chunks are more than {layers} layers (vpp of {layers // pp} or less does)"
+    pp, vpp, slots = (_whole(v) for v in (s.parallelism.pp, s.parallelism.vpp, _slots(s)))
+    what = "layers, embedding and head" if s.parallelism.stage_balance == "slots" else "layers"
+    return f"{pp} stages of {vpp} chunks are more than {slots} {what} (vpp of {slots // pp} or less does)"
+
+
+def _slots(s: Scenario) -> Number:
+    """What is dealt to the chunks of a pipeline, none of which may be empty."""
+    return s.model.layers + 2 if s.parallelism.stage_balance == "slots" else s.model.layers
 
 
 def _balance_holds(s: Scenario) -> Any:
@@ -304,7 +310,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "parallelism.vpp",
-        lambda s: _either(s.parallelism.pp > s.model.layers, s.parallelism.pp * s.parallelism.vpp <= s.model.layers),
+        lambda s: _either(s.parallelism.pp > s.model.layers, s.parallelism.pp * s.parallelism.vpp <= _slots(s)),
         _chunks_message,
         (_TRAINING,),
     ),

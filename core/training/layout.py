@@ -10,7 +10,7 @@ from ..machine.rates import Rates
 from ..numeric import Number, maximum, where
 from ..scenario import Scenario
 from ..terms import formula
-from .stages import EvenStages, ListedStages, Stages
+from .stages import EvenStages, ListedStages, SlotStages, Stages
 
 
 @formula("D", "ranks")
@@ -101,11 +101,12 @@ class Layout:
 
 
 def _stages(scenario: Scenario) -> Stages:
-    """Even stages, or the list a person states; stages by time start even until a block has been timed."""
+    """Stages as the scenario asks; stages by time start even until a block has been timed."""
     parallel = scenario.parallelism
-    if isinstance(parallel.stage_balance, str):
-        return EvenStages(scenario.model.layers, parallel.pp, parallel.vpp)
-    return ListedStages(tuple(parallel.stage_balance), parallel.pp)
+    if not isinstance(parallel.stage_balance, str):
+        return ListedStages(tuple(parallel.stage_balance), parallel.pp)
+    kind = SlotStages if parallel.stage_balance == "slots" else EvenStages
+    return kind(scenario.model.layers, parallel.pp, parallel.vpp)
 
 
 def _async_transfer(scenario: Scenario) -> Number:

@@ -1,4 +1,4 @@
-"""How layers are dealt to pipeline stages: evenly, by a list, or so that the stages take equally long."""
+"""How layers are dealt to pipeline stages: evenly, with slots for the ends, by a list, or to take equally long."""
 
 from __future__ import annotations
 
@@ -62,6 +62,18 @@ def last_stage(pipeline: Number) -> Number:
 def second_stage(pipeline: Number) -> Number:
     """Index of the second stage, or 0 where there is one stage only."""
     return where(pipeline > 1, 1.0, 0.0)
+
+
+@formula("L + 2", "slots", "Megatron-LM: embedding and head are accounted for in the pipeline split")
+def layer_slots(layers: Number) -> Number:
+    """Slots of the layers, and one each of the embedding and the head."""
+    return layers + 2
+
+
+@formula("L_i", "layers")
+def layers_in_slots(slots: Number, first: Number, last: Number) -> Number:
+    """Layers in the slots of a stage that may hold the embedding or the head."""
+    return slots - first - last
 
 
 @formula("L_i", "layers")
@@ -166,6 +178,34 @@ class EvenStages:
             before = chunk * least + minimum(maximum(chunk - first, 0), long)
             layers = least + where(both(chunk >= first, chunk < first + long), 1, 0)
             chunks.append(Chunk(*(where(turn < self.virtual, each, 0.0) for each in (before, layers))))
+        return chunks
+
+
+@dataclass(frozen=True)
+class SlotStages:
+    """Slots dealt evenly, of which the embedding takes the first and the head the last."""
+
+    layers: Number
+    pipeline: Number
+    virtual: Number
+
+    def _slots(self) -> EvenStages:
+        return EvenStages(layer_slots(self.layers), self.pipeline, self.virtual)
+
+    def layers_on(self, stage: Number) -> Number:
+        first, last = where(stage == 0, 1.0, 0.0), where(stage == self.pipeline - 1, 1.0, 0.0)
+        return layers_in_slots(self._slots().layers_on(stage), first, last)
+
+    def distinct(self) -> list[Number]:
+        return self._slots().distinct()
+
+    def chunks_on(self, stage: Number) -> list[Chunk]:
+        chunks = []
+        for turn, (before, slots) in enumerate(self._slots().chunks_on(stage)):
+            chunk = turn * self.pipeline + stage
+            first = where(chunk == 0, 1.0, 0.0)
+            last = where(chunk == self.pipeline * self.virtual - 1, 1.0, 0.0)
+            chunks.append(Chunk(maximum(0.0, before - 1), layers_in_slots(slots, first, last)))
         return chunks
 
 

@@ -95,7 +95,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "parallelism.sp": (False, True),
     "parallelism.schedule": ("1f1b", "interleaved", "gpipe", "zero-bubble", "zero-bubble-v", "dualpipe"),
     "parallelism.context_scheme": ("ring", "all-gather", "ulysses"),
-    "parallelism.stage_balance": ("even", "by-time"),
+    "parallelism.stage_balance": ("even", "slots", "by-time"),
     "training.recompute": ("none", "selective", "full"),
     "training.attention": ("flash", "unfused"),
     "training.framework": ("megatron", "megatron-2022", "torchtitan", "hf-trainer", "litgpt"),

@@ -12,6 +12,7 @@ from triledger.core.catalogue import table
 from triledger.core.entries import entry_field
 from triledger.core.errors import ScenarioError
 from triledger.core.fields import FIELDS
+from triledger.core.legality import violations
 from triledger.core.measured.comparison import (
     Comparison,
     NotExpressibleError,
@@ -358,6 +359,11 @@ def test_answers_count_each_of_the_four_cases_and_leave_flagged_rows_out() -> No
     found = fits_by_source([*verdicts, Verdict("f", "s", True, False, flagged=True)])["s"]
     assert found.counts == (2, 1, 1, 1)
     assert found.right == pytest.approx(0.6)
+
+
+def test_published_training_runs_are_possible_plans(shipped: Validation) -> None:
+    runs = [row for row in shipped.comparisons if row.kind == "training"]
+    assert [row.id for row in runs if violations(row.scenario)] == []
 
 
 def test_flagged_rows_stand_apart(shipped: Validation) -> None:

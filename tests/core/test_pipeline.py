@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.core.plans import plan
+from tests.core.plans import plan, with_all
 from triledger.core import evaluate
 from triledger.core.catalogue import catalogue
+from triledger.core.legality import violations
 from triledger.core.scenario import Scenario
 from triledger.core.training.pipeline import bubble_1f1b, bubble_dualpipe, bubble_zero
-from triledger.core.training.stages import EvenStages
+from triledger.core.training.stages import EvenStages, SlotStages
 
 
 @pytest.mark.parametrize(("backward", "column"), [(2.0, 0), (2.3, 1)])
@@ -124,3 +126,33 @@ def test_a_list_of_layers_sets_the_slowest_stage() -> None:
     assert evaluate(base)["time.steady_s"] == even["time.steady_s"]
     assert uneven["time.steady_s"] == pytest.approx(20 / 8 * even["time.steady_s"], rel=0.02)
     assert uneven["time.bubble_s"] == even["time.bubble_s"]
+
+
+@pytest.mark.parametrize(
+    ("layers", "stages", "chunks", "expected"),
+    [
+        (126, 16, 1, [7, *[8] * 14, 7]),  # arXiv 2407.21783, section 3.3.2: 128 slots
+        (126, 16, 8, [7, *[8] * 14, 7]),  # the first and the last chunk hold no layer
+        (80, 4, 1, [19, 21, 21, 19]),
+        (78, 4, 5, [19, 20, 20, 19]),
+        (80, 1, 1, [80]),
+    ],
+)
+def test_embedding_and_head_take_a_slot_each(layers: int, stages: int, chunks: int, expected: list[int]) -> None:
+    dealt = SlotStages(layers, stages, chunks)
+    assert [dealt.layers_on(float(stage)) for stage in range(stages)] == expected
+    order = [chunk for turn in range(chunks) for chunk in (dealt.chunks_on(s)[turn] for s in range(stages))]
+    assert sum(chunk.layers for chunk in order) == layers
+    assert [chunk.before for chunk in order[1:]] == list(np.cumsum([chunk.layers for chunk in order[:-1]]))
+    assert [max(dealt.layers_on(stage) for stage in dealt.distinct())] == [max(expected)]
+
+
+def test_stages_of_slots_are_legal_where_layers_alone_would_not_do() -> None:
+    llama = plan("llama-3.1-405b", accelerator="gb200-nvl72", cluster__gpus=256, cluster__gpus_per_node=64)
+    deep = {"parallelism.tp": 4, "parallelism.pp": 16, "parallelism.vpp": 8, "parallelism.schedule": "interleaved"}
+    plain = with_all(llama, {**deep, "parallelism.sp": True, "training.global_batch": 1536})
+    assert [violation.field for violation in violations(plain)] == ["parallelism.vpp"]
+    slots = plain.with_("parallelism.stage_balance", "slots")
+    assert not violations(slots)
+    assert "128 layers, embedding and head" in violations(slots.with_("parallelism.vpp", 9))[0].message
+    assert evaluate(slots)["time.step_s"] > 0
