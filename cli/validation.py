@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     either.add_argument("--data", metavar="FILE.csv", help=f"measurements of {kinds}; default: the shipped ones")
     either.add_argument("--like", dest="scenario", metavar="SCENARIO", help="only the published runs most like a plan")
     add_settings(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
     parser.add_argument("--write", metavar="FILE.csv", help="the errors as the table that bands are made from")
     parser.add_argument("--plot", metavar="FILE", help="predicted against measured as FILE.svg, .png, .pdf or .csv")
 
@@ -50,7 +50,8 @@ def _validate(options: argparse.Namespace) -> int:
     from ..core.export import write_figure
     from ..core.figures.measured import measured
     from ..core.files import write_whole
-    from ..core.measured.errors import errors_text
+    from ..core.measured.errors import errors_text, read_errors
+    from ..core.measured.summary import markdown
     from ..core.measured.validation import validate
 
     try:
@@ -63,6 +64,8 @@ def _validate(options: argparse.Namespace) -> int:
         raise InputError(str(error)) from None
     if options.format == "json":
         print(json.dumps(_json(validation), indent=2, allow_nan=False))
+    elif options.format == "markdown":
+        print("\n".join(markdown(read_errors(errors_text(validation.comparisons)))))
     else:
         print("\n".join(_text(validation)))
     return 0 if validation.comparisons or validation.verdicts else 1

@@ -13,6 +13,8 @@ import pytest
 
 from triledger.cli import main
 from triledger.core import evaluate, read_scenario
+from triledger.core.measured.errors import shipped_errors
+from triledger.core.measured.summary import markdown
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -90,3 +92,8 @@ def test_scenario_of_the_readme_is_one() -> None:
     block = re.search(r"```yaml\n(.+?)```", README, re.DOTALL)
     assert block
     assert evaluate(read_scenario(block[1], "README.md"))["memory.fits"]
+
+
+def test_the_table_of_accuracy_is_that_of_the_shipped_errors() -> None:
+    """Where this fails: `triledger validate --format markdown`."""
+    assert "\n".join(markdown(shipped_errors())) in README

@@ -64,7 +64,11 @@ class ErrorRow:
 @cache
 def shipped_errors() -> tuple[ErrorRow, ...]:
     """The rows that come with the program."""
-    text = files(_FOLDER).joinpath("errors.csv").read_text(encoding="utf-8")
+    return read_errors(files(_FOLDER).joinpath("errors.csv").read_text(encoding="utf-8"))
+
+
+def read_errors(text: str) -> tuple[ErrorRow, ...]:
+    """The rows of a table that `errors_text` wrote."""
     return tuple(_row(cells) for cells in csv.DictReader(io.StringIO(text)))
 
 

@@ -1,0 +1,41 @@
+"""The accuracy in a few lines, for the README: groups of published figures by `presets/measured/summary.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..catalogue import table
+from .comparison import Statistics, statistics
+from .errors import ErrorRow
+
+
+def summary(rows: Iterable[ErrorRow]) -> Iterator[tuple[str, Statistics]]:
+    """The groups that have rows, each with its errors."""
+    rows = list(rows)
+    for figures, group in table("measured/summary").items():
+        if found := statistics(row for row in rows if _belongs(row, group)):
+            yield figures, found
+
+
+def markdown(rows: Iterable[ErrorRow]) -> Iterator[str]:
+    """The groups as the lines of a table."""
+    yield "| figures | rows | median | 90th percentile | bias |"
+    yield "|---|---|---|---|---|"
+    for figures, found in summary(rows):
+        sizes = (found.median, found.percentile_90, found.bias)
+        yield f"| {figures} | {found.count} | {' | '.join(map(_percent, sizes))} |"
+
+
+def _belongs(row: ErrorRow, group: Mapping[str, Any]) -> bool:
+    return (
+        row.kind == group["kind"]
+        and row.metric in group.get("metrics", [row.metric])
+        and row.source in group.get("sources", [row.source])
+        and bool(row.plan["model.experts"]) == group.get("experts", bool(row.plan["model.experts"]))
+    )
+
+
+def _percent(error: float) -> str:
+    text = f"{abs(error) * 100:.1f} %"
+    return f"−{text}" if error < 0 else text
