@@ -9,6 +9,8 @@ from .report import Report
 from .units import digits, format_quantity
 
 _GIB = 2.0**30
+#: How many of a unit of time make a second.
+_PER_SECOND = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,16 @@ def _joined(*parts: str | None) -> str:
 
 def _lines(*lines: str | None) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
+
+
+def _banded(report: Report, key: str, bound: str) -> str | None:
+    """A time's band and floor in the unit of the time: "80.8–98.4 · bound 14.6"; the floor alone without a band."""
+    stem, seconds, floor = key.removesuffix("_s"), report.get(key), report.get(bound)
+    low, high = report.get(f"{stem}_low_s"), report.get(f"{stem}_high_s")
+    if seconds is None or low is None or high is None:
+        return _named("bound", floor, "seconds")
+    per = _PER_SECOND[_split(seconds, "seconds")[1]]
+    return _joined(f"{digits(low * per)}–{digits(high * per)}", floor and f"bound {digits(floor * per)}")
 
 
 def _named(name: str, value: float | None, unit: str, significant: int = 3) -> str | None:
@@ -157,7 +169,8 @@ def _exposed(report: Report) -> Headline:
 
 def _next_token(report: Report) -> Headline:
     """Time per token with the decode step in it: what is more are prompts of other requests."""
-    bound = _named("bound", report.get("serving.tpot_bound_s", report.get("time.bound_s")), "seconds")
+    floor = "serving.tpot_bound_s" if "serving.tpot_bound_s" in report else "time.bound_s"
+    bound = _banded(report, "serving.tpot_s", floor)
     step = _named("step", report.get("serving.decode_step_s", report.get("time.step_s")), "seconds")
     moved = _named("MBU", report.get("time.mbu"), "ratio", 2)
     whiteboard = _named("whiteboard", report.get("whiteboard.step_floor_s"), "seconds")
@@ -167,7 +180,7 @@ def _next_token(report: Report) -> Headline:
 
 
 def _first_token(report: Report) -> Headline:
-    bound = _named("bound", report.get("serving.ttft_bound_s"), "seconds")
+    bound = _banded(report, "serving.ttft_s", "serving.ttft_bound_s")
     tail = _named("99 % within", report.get("serving.p99_ttft_s"), "seconds")
     saturated = "and an endless queue" if report.get("serving.saturated") else None
     target = report.scenario.serving.ttft_target
@@ -191,7 +204,9 @@ def _output(report: Report) -> Headline:
     rate = None if requests is None else f"{digits(requests)} requests/s"
     each, total = report.get("serving.tpot_s"), report.get("serving.output_tokens_per_s")
     speed = f"{digits(each * total)} × {digits(1 / each)} tok/s" if each and total else None
-    return Headline("serving.output_tokens_per_s", "Throughput", number, unit, _lines(speed, rate))
+    ends = [report.get(f"serving.output_tokens_per_s_{end}") for end in ("low", "high")]
+    band = None if None in ends else "–".join(format_quantity(end, "amount") for end in ends)
+    return Headline("serving.output_tokens_per_s", "Throughput", number, unit, _lines(speed, band, rate))
 
 
 def _concurrency(report: Report) -> Headline:

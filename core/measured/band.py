@@ -50,9 +50,7 @@ class Band:
 
 def band_of(scenario: Scenario, quantity: str) -> Band:
     """The band of a plan's quantity ("step", "pace", "first token"), for arrays of plans too."""
-    criteria = quantities()[quantity].criteria
-    values = tuple(scenario.get(criterion.path) for criterion in criteria)
-    answers = tuple(criterion.of(value) for criterion, value in zip(criteria, values, strict=True))
+    answers = tuple([criterion.of(criterion.value(scenario)) for criterion in quantities()[quantity].criteria])
     return _of_arrays(quantity, answers) if is_array(*answers) else band_of_answers(quantity, answers)
 
 

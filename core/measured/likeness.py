@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
+from operator import attrgetter
 from typing import Any
 
 from ..catalogue import table
@@ -20,6 +21,11 @@ class Criterion:
     #: Alike if both values or neither are above it; None: by their groups, else by the value itself.
     above: float | None = None
     groups: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def value(self) -> Callable[[Any], Any]:
+        """The field of a plan."""
+        return attrgetter(self.path)
 
     def of(self, value: Any) -> Any:
         """What of a value counts: a yes or no, or a word; an array of yes and no for an array of numbers."""

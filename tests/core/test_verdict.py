@@ -168,6 +168,13 @@ def test_the_decode_step_stands_beside_the_time_per_token_that_other_prompts_len
     assert token.details == ("bound 7.90 ms", "step 21.2 ms, MBU 47 %", "whiteboard 5.22 ms")
 
 
+def test_a_time_has_its_band_and_floor_in_its_own_unit() -> None:
+    ends = {"serving__tpot_low_s": 0.0151, "serving__tpot_high_s": 0.0201}
+    assert headline(serving_report(**ends), "Time per token").details[0] == "15.1–20.1 · bound 7.90"
+    rates = {"serving__output_tokens_per_s_low": 1600.0, "serving__output_tokens_per_s_high": 2100.0}
+    assert headline(serving_report(**rates), "Throughput").details[1] == "1.60k–2.10k"
+
+
 def test_requests_times_their_speed_are_the_throughput() -> None:
     # 1905 tokens a second at 16.8 ms a token are 32 requests
     assert headline(serving_report(), "Throughput").details[0] == "32.0 × 59.5 tok/s"
