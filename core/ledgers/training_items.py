@@ -11,14 +11,6 @@ from ..terms import formula
 _ZERO = "Rajbhandari 2020, arXiv 1910.02054, section 5"
 
 
-@formula("ψ", "parameters", "Shoeybi 2019, arXiv 1909.08053")
-def stage_parameters(
-    layers: Number, block: Number, first: Number, last: Number, embedding: Number, head: Number, ends: Number
-) -> Number:
-    """Parameters a rank of a stage holds; `first` and `last` are 1 on the stages with embedding and head."""
-    return layers * block + first * embedding + last * head + ends
-
-
 @formula("w·ψ", "B")
 def resident_bytes(bytes_per_parameter: Number, parameters: Number) -> Number:
     """Bytes of a state that every data parallel rank keeps whole."""
@@ -77,10 +69,10 @@ def gathered_block_bytes(width: Number, block: Number, last: Number, embedding: 
     return width * (held_blocks * block + block + last * embedding)
 
 
-@formula("w·L_i·P", "B", "pipelines over FSDP gather once a step: torchtitan")
-def kept_blocks_bytes(width: Number, pipeline: Number, layers: Number, block: Number) -> Number:
+@formula("w·Σ L_i·P", "B", "pipelines over FSDP gather once a step: torchtitan")
+def kept_blocks_bytes(width: Number, pipeline: Number, blocks: Number) -> Number:
     """Blocks that a pipeline over ZeRO-3 keeps gathered for the whole step."""
-    return where(pipeline > 1, width * layers * block, 0.0)
+    return where(pipeline > 1, width * blocks, 0.0)
 
 
 @formula("4·T·h·w", "B", "two outstanding sends and receives")
@@ -102,9 +94,9 @@ def bucket_bytes(bucket: Number, data_parallel: Number) -> Number:
 
 
 @formula("w_tmp·ψ/D", "B", "unfused multi-tensor AdamW holds one copy of the local shard")
-def step_copy_bytes(width: Number, parameters: Number, shards: Number) -> Number:
+def step_copy_bytes(shard: Number) -> Number:
     """Temporaries of an unfused optimizer step."""
-    return width * parameters / shards
+    return shard
 
 
 @formula("0", "B", "not alive at this instant, or not kept by this plan")
@@ -141,9 +133,3 @@ def static_bytes(
 ) -> Number:
     """Weights, gradients and optimizer state of the first stage between steps."""
     return weights + gradients + master_weights + momentum + variance
-
-
-@formula("ends", "parameters")
-def stage_ends(first: Number, positions: Number, last: Number, final_norm: Number) -> Number:
-    """Learned positions on the first stage and the final norm on the last."""
-    return first * positions + last * final_norm

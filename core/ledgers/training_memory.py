@@ -7,16 +7,17 @@ optimizer step. Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 from ..catalogue import table
-from ..model import parameters as count
+from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
 from ..numeric import Number, both, is_array, where
 from ..scenario import Scenario
 from ..sums import add_bytes
 from ..training.layout import Layout
-from .activations import block_activations, in_flight
+from .activations import BlockActivations, block_activations, in_flight
 from .training_items import (
     activation_peak,
     bucket_bytes,
@@ -32,11 +33,10 @@ from .training_items import (
     resident_bytes,
     ring_buffer_bytes,
     sharded_bytes,
-    stage_ends,
-    stage_parameters,
     step_copy_bytes,
     total_bytes,
 )
+from .training_parameters import RankParameters, flag, largest_present
 
 ITEMS = (
     "weights",
@@ -84,6 +84,14 @@ def state_widths(scenario: Scenario, framework: dict) -> Widths:
     return Widths(2.0, gradient + beside, 4.0 + copied, momentum, variance, float(framework["gather"]))
 
 
+class Held(NamedTuple):
+    """Parameters a rank of a stage holds: routed experts apart, of routed experts, and both."""
+
+    common: Number
+    routed: Number
+    total: Number
+
+
 @dataclass(frozen=True)
 class StageMemory:
     """Items of one stage (or array of stages) at its peak, with the instant's index in INSTANTS."""
@@ -101,13 +109,18 @@ class TrainingMemory:
         self.framework = table("frameworks")[scenario.training.framework]
         self.widths = state_widths(scenario, self.framework)
         self.element = 4.0 if scenario.training.precision == "fp32" else 2.0
-        self.block_share = model.block.share(layout.tensor)
-        spec = model.spec
-        self.vocabulary = count.padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
-        self.embedding_share = count.ffn_share(count.embedding_matrix(self.vocabulary, model.hidden), layout.tensor)
-        self.block = block_activations(
-            model.block,
-            scenario.training,
+        self.rank = RankParameters(model, layout)
+        self.common_share, self.routed_share = self.rank.mean_common, self.rank.mean_routed
+        self.block_share, self.embedding_share = self.rank.mean_block, self.rank.embedding
+        self.vocabulary = self.rank.vocabulary
+
+    @cached_property
+    def block(self) -> BlockActivations:
+        """What one block keeps for its backward pass."""
+        layout = self.layout
+        return block_activations(
+            self.model.block,
+            self.scenario.training,
             self.framework,
             layout.tensor,
             layout.sequence_share,
@@ -117,78 +130,93 @@ class TrainingMemory:
 
     def parameters(self, stage: Number) -> Number:
         """Parameters a rank of the stage holds."""
-        layout = self.layout
-        first, last = _flag(stage == 0), _flag(stage == layout.pipeline - 1)
-        # a tied head is the embedding on one stage and a copy of it on the last of several
-        head = where(layout.pipeline > 1, self.embedding_share, 0.0) if self.model.spec.tied else self.embedding_share
-        ends = stage_ends(first, self.model.positions, last, self.model.final_norm)
-        return stage_parameters(
-            layout.stages.layers_on(stage), self.block_share, first, last, self.embedding_share, head, ends
-        )
+        return self._held(stage).total
+
+    def routed_parameters(self, stage: Number) -> Number:
+        """Those of them that belong to routed experts."""
+        return self.rank.routed_on(stage)
+
+    def _held(self, stage: Number) -> Held:
+        common = self.rank.common_on(stage)
+        if not self.rank.any_routed:
+            return Held(common, 0.0, common)
+        routed = self.rank.routed_on(stage)
+        return Held(common, routed, add_parameters(common, routed))
+
+    def _sharded(self, width: Number, held: Held) -> Number:
+        """Bytes of a state that ZeRO shards: routed experts over the ranks that hold the same ones."""
+        common = sharded_bytes(width, held.common, self.layout.shards)
+        if not self.rank.any_routed:
+            return common
+        return add_bytes(common, sharded_bytes(width, held.routed, self.rank.expert_shards))
+
+    def _whole(self, width: Number, held: Held) -> Number:
+        return resident_bytes(width, held.total)
 
     def static(self, stage: Number) -> dict[str, Number]:
         """Weights, whole gradients and optimizer states between steps."""
-        zero, widths, shards = self.scenario.parallelism.zero, self.widths, self.layout.shards
-        psi = self.parameters(stage)
-        state = resident_bytes if zero < 1 else lambda width, held: sharded_bytes(width, held, shards)
+        return self._static(self._held(stage))
+
+    def _static(self, held: Held) -> dict[str, Number]:
+        zero, widths = self.scenario.parallelism.zero, self.widths
+        state = self._whole if zero < 1 else self._sharded
         whole = zero < 2 or (zero == 2 and not self.framework["fp32_shards"])
-        weights = resident_bytes(widths.weights, psi) if whole else sharded_bytes(widths.weights, psi, shards)
+        weights = (self._whole if whole else self._sharded)(widths.weights, held)
         if self.scenario.parallelism.schedule == "dualpipe":
             weights = resident_bytes(2.0, weights)
         return {
             "weights": weights,
-            "gradients": self._gradients(psi),
-            "master_weights": state(widths.master, psi) if widths.master else nothing_held(),
-            "momentum": state(widths.momentum, psi),
-            "variance": state(widths.variance, psi) if widths.variance else nothing_held(),
+            "gradients": self._gradients(held),
+            "master_weights": state(widths.master, held) if widths.master else nothing_held(),
+            "momentum": state(widths.momentum, held),
+            "variance": state(widths.variance, held) if widths.variance else nothing_held(),
         }
 
-    def _gradients(self, parameters: Number) -> Number:
+    def _gradients(self, held: Held) -> Number:
         """Gradients between micro-batches: whole where the stack or a pipeline reduces only the last one."""
         layout, width, zero = self.layout, self.widths.gradients, self.scenario.parallelism.zero
-        whole = resident_bytes(width, parameters)
+        whole = self._whole(width, held)
         if zero < 2:
             return whole
-        shards = sharded_bytes(width, parameters, layout.shards)
         many = layout.micro_batches > 1
         if not self.framework["accumulate_whole"]:
             many = both(many, layout.pipeline > 1)
-        return where(many, whole, shards)
+        return where(many, whole, self._sharded(width, held))
 
-    def _gathered(self, stage: Number, first: Number, last: Number) -> tuple[Number, Number]:
+    def _gathered(self, psi: Held, stage: Number, first: Number, last: Number) -> tuple[Number, Number]:
         """Weights gathered at the loss; the same with blocks and unit gradients at the backward pass of a block."""
-        zero, width, layout = self.scenario.parallelism.zero, self.widths.gathered, self.layout
+        zero, width, layout, rank = self.scenario.parallelism.zero, self.widths.gathered, self.layout, self.rank
         if zero == 3:
-            tied = self.model.spec.tied
-            head = where(layout.pipeline > 1, self.embedding_share, 0.0) if tied else self.embedding_share
-            root = gathered_root_bytes(width, first, last, self.embedding_share, head)
-            kept = kept_blocks_bytes(width, layout.pipeline, layout.stages.layers_on(stage), self.block_share)
+            root = gathered_root_bytes(width, first, last, rank.embedding, rank.head)
+            kept = kept_blocks_bytes(width, layout.pipeline, rank.blocks_on(stage))
             root, held = add_bytes(root, kept), where(layout.pipeline > 1, 0.0, 2.0)
         elif zero == 2 and self.framework["fp32_shards"]:
-            root, held = resident_bytes(width, self.parameters(stage)), 0.0
+            root, held = self._whole(width, psi), 0.0
         else:
             return nothing_held(), nothing_held()
-        return root, add_bytes(root, gathered_block_bytes(width, self.block_share, last, self.embedding_share, held))
+        block = largest_present(rank.kinds.on(stage), rank.blocks)
+        return root, add_bytes(root, gathered_block_bytes(width, block, last, rank.head_matrix, held))
 
     def stage(self, stage: Number) -> StageMemory:
         """Items of a stage at the largest of its three instants."""
         scenario, layout, model = self.scenario, self.layout, self.model
         framework, training = self.framework, scenario.training
-        static = self.static(stage)
-        first, last = _flag(stage == 0), _flag(stage == layout.pipeline - 1)
+        psi = self._held(stage)
+        static = self._static(psi)
+        first, last = flag(stage == 0), flag(stage == layout.pipeline - 1)
         flight = in_flight(scenario.parallelism.schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
         embedding = embedding_output_bytes(first, model.hidden, layout.sequence_share, self.element)
         held = held_bytes(flight, layout.stages.layers_on(stage), self.block.held, layout.tokens, embedding)
         backward = activation_peak(held, self.block.during_backward, layout.tokens)
         logits = self._logits(last)
-        root, blocks = self._gathered(stage, first, last)
+        root, blocks = self._gathered(psi, stage, first, last)
         buffers = self._buffers()
         copy = nothing_held()
         if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):
             width = (
                 min(framework["step_copy"], self.widths.weights) if self.widths.master == 0 else framework["step_copy"]
             )
-            copy = step_copy_bytes(width, self.parameters(stage), layout.shards if scenario.parallelism.zero else 1.0)
+            copy = step_copy_bytes((self._sharded if scenario.parallelism.zero else self._whole)(width, psi))
         grown = static["gradients"]
         if not framework["gradient_buffer"]:
             grown = where(layout.micro_batches > 1, static["gradients"], 0.0)
@@ -237,11 +265,6 @@ class TrainingMemory:
         return buffers
 
 
-def _flag(condition: Any) -> Number:
-    """1 where a condition holds, else 0."""
-    return where(condition, 1.0, 0.0)
-
-
 def _largest(instants: tuple[dict[str, Number], ...]) -> StageMemory:
     totals = [total_bytes(**items) for items in instants]
     best, items, instant = totals[0], instants[0], 0
@@ -268,7 +291,7 @@ class PeakMemory:
 def peak_memory(memory: TrainingMemory) -> PeakMemory:
     """The stage with the largest peak among the distinct stages."""
     best: PeakMemory | None = None
-    for stage in memory.layout.stages.distinct():
+    for stage in memory.rank.kinds.distinct():
         found = memory.stage(stage)
         peak = PeakMemory(found.items, found.total, stage, found.instant)
         best = peak if best is None else _fuller(best, peak)

@@ -70,6 +70,11 @@ class Block:
         """Parameters of the block that one tensor parallel rank holds."""
         return count.block_share(self.mixer.share(tp), self.ffn.share(tp), self.vectors())
 
+    def common_share(self, tp: Number) -> Number:
+        """The same without routed experts: what every token meets."""
+        vectors = count.block_parameters(0, self.mixer.vectors(), 0, self.ffn.common_vectors(), self.norm_parameters())
+        return count.block_share(self.mixer.share(tp), self.ffn.common_share(tp), vectors)
+
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         """The matrices of one rank that every token passes."""
         return self.mixer.projections(tp) + self.ffn.projections(tp)

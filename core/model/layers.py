@@ -76,6 +76,11 @@ class Model:
         kinds = [kind for _, kind in layer_kinds(self.spec)]
         return tuple(kinds.index(layer) for layer in layer_order(self.spec))
 
+    @property
+    def last_group(self) -> int:
+        """The group of the last layer."""
+        return len(self.groups) - 1 if is_array(self.layers) else self.order[-1]
+
     def layers_before(self, place: Number) -> tuple[Number, ...]:
         """Layers of each group among the first `place` layers; numbers or arrays alike."""
         if len(self.groups) == 1:
@@ -154,7 +159,7 @@ class Model:
     @cached_property
     def mtp_parameters(self) -> Number:
         """Values of the modules that predict further tokens; not in the count of the model."""
-        last = self.groups[-1 if is_array(self.layers) else self.order[-1]][1]
+        last = self.groups[self.last_group][1]
         return count.prediction_parameters(
             self.spec.mtp_modules, last.parameters(), self.hidden, self.norm_vectors, last.ffn.buffers()
         )

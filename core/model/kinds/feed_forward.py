@@ -38,6 +38,18 @@ class FeedForwardKind(ABC):
         """Parameters that multiply a token."""
         return self.matrices()
 
+    def common_share(self, tp: Number) -> Number:
+        """Matrix parameters that every token meets, on one tensor parallel rank."""
+        return self.share(tp)
+
+    def common_vectors(self) -> Number:
+        """Parameters of biases and norms outside routed experts."""
+        return self.vectors()
+
+    def routed_share(self, ep: Number, etp: Number) -> Number:
+        """Parameters of routed experts on one rank of `ep` expert parallel groups of `etp` ranks."""
+        return 0.0
+
     def inactive(self) -> Number:
         """Parameters, biases included, that a token does not meet."""
         return 0.0
@@ -136,6 +148,12 @@ def routed_share(experts: Number, each: Number, expert_parallel: Number, expert_
     return experts * each / (expert_parallel * expert_tensor_parallel)
 
 
+@formula("b_E", "parameters", "biases are kept whole on the ranks that split an expert")
+def routed_biases(experts: Number, biases: Number, expert_parallel: Number) -> Number:
+    """Parameters of the biases of routed experts that one rank holds."""
+    return experts * biases / expert_parallel
+
+
 @formula("ψ_common", "parameters", "router and latent are kept whole on every rank")
 def common_share(
     hidden: Number,
@@ -205,8 +223,14 @@ class Experts(FeedForwardKind):
         return experts_matrices(self.per_token, self.expert(), self.common())
 
     def vectors(self) -> Number:
+        return self._vectors(self._biases())
+
+    def common_vectors(self) -> Number:
+        return self._vectors(0.0)
+
+    def _vectors(self, biases: Number) -> Number:
         shared = self.shared().vectors() if present(self.shared_size) else 0.0
-        return experts_vectors(self.experts, self._biases(), 1 if self.router_bias == "trained" else 0, shared)
+        return experts_vectors(self.experts, biases, 1 if self.router_bias == "trained" else 0, shared)
 
     def shared(self) -> FeedForward:
         """The shared experts as one feed-forward part."""
@@ -220,17 +244,18 @@ class Experts(FeedForwardKind):
         return self.experts if self.router_bias == "steering" else 0.0
 
     def routed_share(self, ep: Number, etp: Number) -> Number:
-        """Matrix parameters of routed experts on one rank of `ep` expert parallel groups of `etp` ranks."""
-        return routed_share(self.experts, self.expert(), ep, etp)
+        matrices = routed_share(self.experts, self.expert(), ep, etp)
+        if not self.bias:
+            return matrices
+        return add_parameters(matrices, routed_biases(self.experts, self._biases(), ep))
 
     def common_share(self, tp: Number) -> Number:
-        """Matrix parameters that every token meets, on one tensor parallel rank."""
         return common_share(
             self.hidden, self.experts, self.shared_size, self.shared_gate, self.matrix_count, self.latent, tp
         )
 
     def share(self, tp: Number) -> Number:
-        return add_parameters(self.common_share(tp), self.routed_share(1, tp))
+        return add_parameters(self.common_share(tp), routed_share(self.experts, self.expert(), 1, tp))
 
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         router = Matrix("router", self.hidden, self.experts)
