@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model.layers import Block
+from ..model.block import Block
 from ..numeric import Number, is_array, minimum, where
-from ..scenario import Training
 from ..terms import formula
+from .saved import Keeping, Kept, ffn_kept, mixer_kept
+from .saved.keeping import TENSORS, kept_sum
 
-_TENSORS = "tensors saved for backward, counted; Korthikanti 2022, arXiv 2205.05198"
 
-
-@formula("norms", "B/token", _TENSORS)
+@formula("norms", "B/token", TENSORS)
 def norm_bytes(
     hidden: Number, norms: Number, input_bytes: Number, copy_bytes: Number, output_bytes: Number, share: Number
 ) -> Number:
@@ -24,66 +23,28 @@ def norm_bytes(
     return norms * hidden * (input_bytes + copy_bytes + output_bytes) * share
 
 
-@formula("masks", "B/token", _TENSORS)
-def dropout_masks(hidden: Number, norms: Number, share: Number) -> Number:
+@formula("masks", "B/token", TENSORS)
+def dropout_masks(hidden: Number, parts: Number, share: Number) -> Number:
     """One-byte dropout masks on the residuals."""
-    return norms * hidden * share
+    return parts * hidden * share
 
 
-@formula("q, k, v, o", "B/token", _TENSORS)
-def attention_bytes(heads: Number, kv_heads: Number, head_dim: Number, element: Number) -> Number:
-    """Queries, keys, values and attention output of the heads on one rank."""
-    return 2 * element * (heads + kv_heads) * head_dim
-
-
-@formula("qk-norm", "B/token", _TENSORS)
-def qk_norm_bytes(heads: Number, kv_heads: Number, head_dim: Number, element: Number) -> Number:
-    """Inputs of the query and key norms."""
-    return element * (heads + kv_heads) * head_dim
-
-
-@formula("lse", "B/token", "FlashAttention, arXiv 2205.14135")
-def log_sum_exp_bytes(heads: Number) -> Number:
-    """32-bit log-sum-exp that a flash kernel keeps for each head."""
-    return 4 * heads
-
-
-@formula("scores", "B/token", _TENSORS)
-def score_bytes(heads: Number, sequence: Number, dropout: Number) -> Number:
-    """Softmax output that unfused attention keeps; with dropout its mask and its result too (5·a·s)."""
-    return (2 + 3 * dropout) * heads * sequence
-
-
-@formula("FFN", "B/token", _TENSORS)
-def ffn_bytes(ffn_size: Number, saved: Number) -> Number:
-    """Feed-forward tensors of one rank: gate, up and product when gated, else input and output of the activation."""
-    return saved * ffn_size
-
-
-@formula("A_layer", "B/token", _TENSORS)
-def layer_bytes(norms: Number, masks: Number, attention: Number, kept_scores: Number, ffn: Number) -> Number:
+@formula("A_layer", "B/token", TENSORS)
+def layer_bytes(norms: Number, masks: Number, mixing: Number, kept_scores: Number, ffn: Number) -> Number:
     """Bytes of a token that one block keeps for its backward pass."""
-    return norms + masks + attention + kept_scores + ffn
+    return norms + masks + mixing + kept_scores + ffn
 
 
 @formula("X", "B/token", "gradients alive in the backward pass of one block")
-def transient_bytes(hidden: Number, share: Number, ffn_size: Number, alive: Number) -> Number:
-    """Backward transients of one block on top of what it keeps."""
-    return 4 * hidden * share + alive * ffn_size
+def transient_bytes(hidden: Number, share: Number, gradients: Number) -> Number:
+    """Backward transients of one block on top of what it keeps: of the residual stream, and of its last part."""
+    return 4 * hidden * share + gradients
 
 
 @formula("W", "B/token")
 def working_set_bytes(layer: Number, transient: Number, hidden: Number, share: Number, fused: Number) -> Number:
     """Working set of a recomputed block; with fused norms the checkpoint itself is the first norm's input."""
     return layer + transient - 2 * fused * hidden * share
-
-
-@formula("selected", "B/token", "PyTorch selective checkpointing, every second matrix product: torchtitan public code")
-def selected_bytes(
-    heads: Number, kv_heads: Number, head_dim: Number, ffn_size: Number, hidden: Number, share: Number, element: Number
-) -> Number:
-    """Outputs that recomputation by operator keeps: query, value, attention with its log-sum-exp, gate, down."""
-    return element * ((2 * heads + kv_heads) * head_dim + ffn_size + hidden * share) + 4 * heads
 
 
 @formula("W − selected", "B/token")
@@ -94,7 +55,7 @@ def without_selected(working: Number, selected: Number) -> Number:
 
 @formula("2h", "B/token", "Chen 2016, arXiv 1604.06174")
 def checkpoint_bytes(hidden: Number, share: Number, element: Number) -> Number:
-    """The block input that full recomputation keeps of each block."""
+    """A tensor as wide as the residual stream: the block input that full recomputation keeps of each block."""
     return element * hidden * share
 
 
@@ -106,47 +67,39 @@ class BlockActivations:
     during_backward: Number
 
 
-def block_activations(
-    block: Block, training: Training, framework: dict, tensor: Number, share: Number, sequence: Number, element: Number
-) -> BlockActivations:
-    """What one block keeps on one rank; `share` is 1/t under sequence parallelism, else 1."""
-    attention, ffn = block.attention, block.feed_forward
-    heads, kv_heads = attention.local_heads(tensor), attention.local_kv_heads(tensor)
-    size = ffn.local_size(tensor)
-    flash, selective = training.attention == "flash", training.recompute == "selective"
-    dropout = int(training.dropout)
-    kept = attention_bytes(heads, kv_heads, attention.head_dim, element)
-    if attention.qk_norm:
-        kept = kept_sum(kept, qk_norm_bytes(heads, kv_heads, attention.head_dim, element))
-    scores = 0.0
-    if flash:
-        scores = log_sum_exp_bytes(heads)
-    elif not selective:
-        scores = score_bytes(heads, sequence, dropout)
-    cheap = flash and selective  # with nothing quadratic to drop, the cheap pointwise tensors are recomputed
-    saved = framework["gated_saved"] if ffn.gated else 4
-    norms = norm_bytes(
-        block.hidden, block.norms, framework["norm_input"], framework["norm_copy"], 0 if cheap else element, share
-    )
-    masks = dropout_masks(block.hidden, block.norms, share) if dropout else 0.0
-    layer = layer_bytes(norms, masks, kept, scores, ffn_bytes(size, saved - 2 if cheap else saved))
-    alive = framework["gated_backward"] if ffn.gated else framework["plain_backward"]
-    transient = transient_bytes(block.hidden, share, size, alive)
+def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
+    """What one block keeps on one rank."""
+    training, framework, share, element = keeping.training, keeping.framework, keeping.share, keeping.element
+    mixing, ffn = mixer_kept(block.mixer, keeping), ffn_kept(block.ffn, keeping)
+    norms = _norms(block, keeping)
+    masks = dropout_masks(block.hidden, block.input_norms, share) if training.dropout else 0.0
+    layer = layer_bytes(norms, masks, mixing.tensors, mixing.scores, ffn.tensors)
+    transient = transient_bytes(block.hidden, share, ffn.backward if block.has_ffn else mixing.backward)
     if training.recompute not in ("full", "op-level"):
         return BlockActivations(layer, transient)
-    fused = int(framework["norm_input"] == 2)
-    working = working_set_bytes(layer, transient, block.hidden, share, fused)
+    working = working_set_bytes(layer, transient, block.hidden, share, int(framework["norm_input"] == 2))
     checkpoint = checkpoint_bytes(block.hidden, share, element)
     if training.recompute == "full":
         return BlockActivations(checkpoint, working)
-    selected = selected_bytes(heads, kv_heads, attention.head_dim, size, block.hidden, share, element)
+    selected = _selected(block, mixing, ffn, keeping)
     return BlockActivations(kept_sum(checkpoint, selected), without_selected(working, selected))
 
 
-@formula("Σ", "B/token")
-def kept_sum(first: Number, second: Number) -> Number:
-    """Sum of kept tensors."""
-    return first + second
+def _norms(block: Block, keeping: Keeping) -> Number:
+    """What norms keep, and their outputs where a matrix reads them: a norm behind a part feeds the residual stream."""
+    framework = keeping.framework
+    output = 0 if keeping.cheap_again else keeping.element
+    of_norm = framework["norm_input"], framework["norm_copy"]
+    norms = norm_bytes(block.hidden, block.input_norms, *of_norm, output, keeping.share)
+    if block.norms == block.input_norms:
+        return norms
+    return kept_sum(norms, norm_bytes(block.hidden, block.norms - block.input_norms, *of_norm, 0, keeping.share))
+
+
+def _selected(block: Block, mixing: Kept, ffn: Kept, keeping: Keeping) -> Number:
+    """Outputs that recomputation by operator keeps; the last matrix of a block is among them."""
+    last = checkpoint_bytes(block.hidden, keeping.share, keeping.element)
+    return kept_sum(kept_sum(mixing.selected, ffn.selected), last)
 
 
 # ---------------------------------------------------------------- micro-batches in flight

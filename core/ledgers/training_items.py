@@ -5,7 +5,7 @@ Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distrib
 
 from __future__ import annotations
 
-from ..numeric import Number, where
+from ..numeric import Number, maximum, where
 from ..terms import formula
 
 _ZERO = "Rajbhandari 2020, arXiv 1910.02054, section 5"
@@ -24,9 +24,27 @@ def sharded_bytes(bytes_per_parameter: Number, parameters: Number, shards: Numbe
 
 
 @formula("H", "B")
-def held_bytes(flight: Number, layers: Number, held: Number, tokens: Number, embedding: Number) -> Number:
+def held_bytes(flight: Number, layers: Number, tokens: Number, embedding: Number) -> Number:
     """Activations of the micro-batches in flight: the layers of a stage, and the embedding output on the first."""
-    return flight * tokens * (layers * held + embedding)
+    return flight * tokens * (layers + embedding)
+
+
+@formula("L_i·A", "B/token")
+def layers_held(layers: Number, held: Number) -> Number:
+    """What some equal layers of a stage keep."""
+    return layers * held
+
+
+@formula("Σ", "B/token")
+def add_held(first: Number, second: Number) -> Number:
+    """What two sets of layers keep."""
+    return first + second
+
+
+@formula("max W", "B/token", "of the kinds of layer on the stage")
+def larger_working_set(largest: Number, layers: Number, working: Number) -> Number:
+    """The larger of two working sets, the second only where the stage has such layers."""
+    return maximum(largest, where(layers > 0, working, 0.0))
 
 
 @formula("first·2h", "B/token")
@@ -82,9 +100,23 @@ def pipeline_buffer_bytes(tokens: Number, hidden: Number, share: Number, element
 
 
 @formula("2·KV", "B", "Liu 2023, arXiv 2310.01889")
-def ring_buffer_bytes(tokens: Number, kv_heads: Number, head_dim: Number, element: Number, context: Number) -> Number:
+def ring_buffer_bytes(tokens: Number, passed_on: Number, element: Number, context: Number) -> Number:
     """Two chunks of keys and values under way in a context parallel ring."""
-    return where(context > 1, 4 * tokens * kv_heads * head_dim * element, 0.0)
+    return where(context > 1, 2 * tokens * passed_on * element, 0.0)
+
+
+@formula("2·k·T·σ·h·w", "B", "copies of tokens sent and received")
+def dispatch_buffer_bytes(
+    per_token: Number, tokens: Number, share: Number, width: Number, element: Number, imbalance: Number, expert: Number
+) -> Number:
+    """Buffers of tokens on their way to experts of other ranks and back."""
+    return where(expert > 1, 2 * per_token * tokens * share * width * element * imbalance, 0.0)
+
+
+@formula("4·E", "B", "32-bit biases that steer routing, whole on every rank: arXiv 2412.19437, section 2.1.2")
+def steering_bytes(biases: Number) -> Number:
+    """Biases that steer routing on a stage."""
+    return 4 * biases
 
 
 @formula("buckets", "B", "PyTorch DDP: two buckets of 25 MB")

@@ -7,36 +7,44 @@ optimizer step. Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple
 
 from ..catalogue import table
+from ..machine.rates import rates
 from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
-from ..numeric import Number, both, is_array, where
+from ..model.parameters import layers_parameters
+from ..numeric import Number, both, is_array, largest, where
 from ..scenario import Scenario
 from ..sums import add_bytes
 from ..training.layout import Layout
 from .activations import BlockActivations, block_activations, in_flight
+from .saved import Keeping, mixer_kept
 from .training_items import (
     activation_peak,
+    add_held,
     bucket_bytes,
+    dispatch_buffer_bytes,
     embedding_output_bytes,
     fused_loss_bytes,
     gathered_block_bytes,
     gathered_root_bytes,
     held_bytes,
     kept_blocks_bytes,
+    larger_working_set,
+    layers_held,
     loss_bytes,
     nothing_held,
     pipeline_buffer_bytes,
     resident_bytes,
     ring_buffer_bytes,
     sharded_bytes,
+    steering_bytes,
     step_copy_bytes,
     total_bytes,
 )
-from .training_parameters import RankParameters, flag, largest_present
+from .training_parameters import RankParameters, flag, larger_block, largest_present
 
 ITEMS = (
     "weights",
@@ -115,18 +123,24 @@ class TrainingMemory:
         self.vocabulary = self.rank.vocabulary
 
     @cached_property
-    def block(self) -> BlockActivations:
-        """What one block keeps for its backward pass."""
+    def keeping(self) -> Keeping:
+        """How the plan keeps tensors."""
         layout = self.layout
-        return block_activations(
-            self.model.block,
+        return Keeping(
             self.scenario.training,
             self.framework,
             layout.tensor,
             layout.sequence_share,
             layout.sequence,
             self.element,
+            layout.expert_tensor,
+            rates(self.scenario).imbalance if self.rank.any_routed else 1.0,
         )
+
+    @cached_property
+    def kept(self) -> tuple[BlockActivations, ...]:
+        """What one block of each group keeps for its backward pass."""
+        return tuple(block_activations(block, self.keeping) for _, block in self.model.groups)
 
     def parameters(self, stage: Number) -> Number:
         """Parameters a rank of the stage holds."""
@@ -194,7 +208,7 @@ class TrainingMemory:
             root, held = self._whole(width, psi), 0.0
         else:
             return nothing_held(), nothing_held()
-        block = largest_present(rank.kinds.on(stage), rank.blocks)
+        block = largest_present(rank.kinds.on(stage), rank.blocks, larger_block)
         return root, add_bytes(root, gathered_block_bytes(width, block, last, rank.head_matrix, held))
 
     def stage(self, stage: Number) -> StageMemory:
@@ -206,11 +220,14 @@ class TrainingMemory:
         first, last = flag(stage == 0), flag(stage == layout.pipeline - 1)
         flight = in_flight(scenario.parallelism.schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
         embedding = embedding_output_bytes(first, model.hidden, layout.sequence_share, self.element)
-        held = held_bytes(flight, layout.stages.layers_on(stage), self.block.held, layout.tokens, embedding)
-        backward = activation_peak(held, self.block.during_backward, layout.tokens)
+        layers = self.rank.kinds.on(stage)
+        kept = reduce(add_held, [layers_held(n, block.held) for n, block in zip(layers, self.kept, strict=True)])
+        held = held_bytes(flight, kept, layout.tokens, embedding)
+        working = largest_present(layers, tuple(block.during_backward for block in self.kept), larger_working_set)
+        backward = activation_peak(held, working, layout.tokens)
         logits = self._logits(last)
         root, blocks = self._gathered(psi, stage, first, last)
-        buffers = self._buffers()
+        buffers = self._buffers(layers)
         copy = nothing_held()
         if framework["step_copy"] and not (training.fused_optimizer and framework["gradient_buffer"]):
             width = (
@@ -245,24 +262,40 @@ class TrainingMemory:
             return fused_loss_bytes(*shape, framework["final_norm"], self.model.hidden)
         return loss_bytes(*shape, width, framework["final_norm"], self.model.hidden)
 
-    def _buffers(self) -> Number:
+    def _buffers(self, layers: tuple[Number, ...]) -> Number:
+        """Buffers of a stage with some layers of each group."""
         layout, scenario = self.layout, self.scenario
-        attention = self.model.block.attention
-        share = layout.sequence_share
-        buffers = pipeline_buffer_bytes(layout.tokens, self.model.hidden, share, self.element, layout.pipeline)
-        buffers = add_bytes(
-            buffers,
-            ring_buffer_bytes(
-                layout.tokens,
-                attention.local_kv_heads(layout.tensor),
-                attention.head_dim,
-                self.element,
-                layout.context,
-            ),
+        buffers = pipeline_buffer_bytes(
+            layout.tokens, self.model.hidden, layout.sequence_share, self.element, layout.pipeline
         )
+        buffers = add_bytes(buffers, ring_buffer_bytes(layout.tokens, self._passed_on, self.element, layout.context))
         if not self.framework["gradient_buffer"] and scenario.parallelism.zero < 3:
             buffers = add_bytes(buffers, bucket_bytes(self.framework["bucket"], layout.shards))
-        return buffers
+        return add_bytes(buffers, self._expert_buffers(layers)) if self.rank.any_routed else buffers
+
+    @cached_property
+    def _passed_on(self) -> Number:
+        """Elements of keys and values that a context parallel rank passes on, of the layers with most."""
+        return largest(mixer_kept(block.mixer, self.keeping).passed_on for _, block in self.model.groups)
+
+    def _expert_buffers(self, layers: tuple[Number, ...]) -> Number:
+        """Tokens on their way to experts, and biases that steer routing."""
+        layout, keeping = self.layout, self.keeping
+        routed = [(n, block.experts) for n, (_, block) in zip(layers, self.model.groups, strict=True) if block.experts]
+        dispatched = [
+            dispatch_buffer_bytes(
+                experts.per_token,
+                layout.tokens,
+                keeping.share,
+                experts.width,
+                keeping.element,
+                keeping.imbalance,
+                layout.expert,
+            )
+            for _, experts in routed
+        ]
+        steering = [steering_bytes(layers_parameters(n, experts.buffers())) for n, experts in routed]
+        return add_bytes(largest(dispatched), reduce(add_bytes, steering))
 
 
 def _largest(instants: tuple[dict[str, Number], ...]) -> StageMemory:

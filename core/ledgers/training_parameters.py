@@ -5,6 +5,7 @@ Those of routed experts are told apart: they lie over other ranks than the rest,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -210,14 +211,15 @@ def _sum(layers: tuple[Number, ...] | list[Number], shares: tuple[Number, ...]) 
 
 
 @formula("max P", "parameters", "of the kinds of layer on the stage")
-def larger_present(largest: Number, layers: Number, parameters: Number) -> Number:
+def larger_block(largest: Number, layers: Number, parameters: Number) -> Number:
     """The larger of two blocks, the second only where the stage has such layers."""
     return maximum(largest, where(layers > 0, parameters, 0.0))
 
 
-def largest_present(layers: tuple[Number, ...], values: tuple[Number, ...]) -> Number:
+def largest_present(
+    layers: tuple[Number, ...], values: tuple[Number, ...], larger: Callable[[Number, Number, Number], Number]
+) -> Number:
     """The largest value of the groups that a stage has layers of."""
     if len(values) == 1:
         return values[0]
-    pairs = zip(layers, values, strict=True)
-    return reduce(lambda most, each: larger_present(most, *each), pairs, 0.0)
+    return reduce(lambda most, each: larger(most, *each), zip(layers, values, strict=True), 0.0)

@@ -11,6 +11,7 @@ from . import parameters as count
 from .kinds.attention import GroupedAttention
 from .kinds.feed_forward import Experts, FeedForward, FeedForwardKind
 from .kinds.mixer import Matrix, Mixer
+from .kinds.single import NoFeedForward, NoMixer
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,21 @@ class Block:
     def experts(self) -> Experts | None:
         """The routed experts, or None where there are none."""
         return self.ffn if isinstance(self.ffn, Experts) else None
+
+    @property
+    def has_ffn(self) -> bool:
+        """Whether something follows the mixing."""
+        return not isinstance(self.ffn, NoFeedForward)
+
+    @property
+    def input_norms(self) -> int:
+        """Norms whose output the parts of the block read; further ones stand behind the parts."""
+        return self.norms // 2 if self.norms > self.parts else self.norms
+
+    @property
+    def parts(self) -> int:
+        """Parts of the block, mixing and feed-forward part, that are there."""
+        return 2 - isinstance(self.mixer, NoMixer) - isinstance(self.ffn, NoFeedForward)
 
     @property
     def hidden(self) -> Number:

@@ -10,6 +10,7 @@ import pytest
 from tests.core.plans import gpt
 from triledger.core.catalogue import catalogue, table
 from triledger.core.ledgers.activations import BlockActivations, block_activations, checkpoint_bytes, in_flight
+from triledger.core.ledgers.saved import Keeping
 from triledger.core.model.layers import build
 from triledger.core.model.spec import ModelSpec
 from triledger.core.scenario import Training
@@ -29,9 +30,8 @@ def block(
     spec = catalogue().models[model] if isinstance(model, str) else model
     plan = replace(Training(), **training)
     share = 1 / tensor if sp else 1.0
-    return block_activations(
-        build(spec).block, plan, table("frameworks")[framework], tensor, share, plan.sequence_length, precision_bytes
-    )
+    keeping = Keeping(plan, table("frameworks")[framework], tensor, share, plan.sequence_length, precision_bytes)
+    return block_activations(build(spec).block, keeping)
 
 
 GPT_BLOCK = {"attention": "unfused", "dropout": True, "sequence_length": 2048}

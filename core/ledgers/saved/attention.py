@@ -1,0 +1,80 @@
+"""Attention over keys and values of heads. Flash kernels (arXiv 2205.14135) keep a log-sum-exp in place of scores."""
+
+from __future__ import annotations
+
+from ...model.kinds.attention import CrossAttention, GroupedAttention, width_of_heads
+from ...numeric import Number
+from ...terms import formula
+from .keeping import TENSORS, Keeping, Kept, kept_sum, mixer_kept
+
+
+@formula("q, k, v, o", "B/token", TENSORS)
+def attention_bytes(heads: Number, kv_heads: Number, head_dim: Number, value_dim: Number, element: Number) -> Number:
+    """Queries, keys, values and attention output of the heads on one rank."""
+    return element * (heads + kv_heads) * (head_dim + value_dim)
+
+
+@formula("qk-norm", "B/token", TENSORS)
+def qk_norm_bytes(heads: Number, kv_heads: Number, head_dim: Number, element: Number) -> Number:
+    """Inputs of the query and key norms."""
+    return element * (heads + kv_heads) * head_dim
+
+
+@formula("o'", "B/token", TENSORS)
+def further_outputs(width: Number, count: Number, element: Number) -> Number:
+    """Tensors as wide as the attention output: a gate and the product with it, the input of a norm behind it."""
+    return count * element * width
+
+
+@formula("lse", "B/token", "FlashAttention, arXiv 2205.14135")
+def log_sum_exp_bytes(heads: Number) -> Number:
+    """32-bit log-sum-exp that a flash kernel keeps for each head."""
+    return 4 * heads
+
+
+@formula("scores", "B/token", TENSORS)
+def score_bytes(heads: Number, sequence: Number, dropout: Number) -> Number:
+    """Softmax output that unfused attention keeps; with dropout its mask and its result too (5·a·s)."""
+    return (2 + 3 * dropout) * heads * sequence
+
+
+@formula("selected", "B/token", "PyTorch selective checkpointing, every second matrix product: torchtitan public code")
+def selected_attention(heads: Number, kv_heads: Number, head_dim: Number, value_dim: Number, element: Number) -> Number:
+    """Outputs that recomputation by operator keeps: query, value, attention with its log-sum-exp."""
+    return element * (heads * (head_dim + value_dim) + kv_heads * value_dim) + 4 * heads
+
+
+@formula("q, o", "B/token", "keys and values are those of image tokens")
+def across_bytes(heads: Number, head_dim: Number, value_dim: Number, element: Number) -> Number:
+    """Queries and output of attention across to image tokens."""
+    return element * heads * (head_dim + value_dim)
+
+
+def scores_kept(heads: Number, keeping: Keeping) -> Number:
+    """What is kept of the scores of some heads."""
+    if keeping.flash:
+        return log_sum_exp_bytes(heads)
+    return 0.0 if keeping.selective else score_bytes(heads, keeping.sequence, int(keeping.training.dropout))
+
+
+@mixer_kept.register
+def _(mixer: GroupedAttention, keeping: Keeping) -> Kept:
+    heads, kv_heads = mixer.local_heads(keeping.tensor), mixer.local_kv_heads(keeping.tensor)
+    element, sizes = keeping.element, (mixer.head_dim, mixer.value_dim)
+    kept = attention_bytes(heads, kv_heads, *sizes, element)
+    if mixer.qk_norm:
+        kept = kept_sum(kept, qk_norm_bytes(heads, kv_heads, mixer.head_dim, element))
+    if further := 2 * mixer.output_gate + mixer.inner_norm:
+        kept = kept_sum(kept, further_outputs(width_of_heads(heads, mixer.value_dim), further, element))
+    selected = selected_attention(heads, kv_heads, *sizes, element) if keeping.by_operator else 0.0
+    gradients = attention_bytes(heads, kv_heads, *sizes, element)
+    return Kept(kept, scores_kept(heads, keeping), gradients, selected, mixer.kv_share(keeping.tensor))
+
+
+@mixer_kept.register
+def _(mixer: CrossAttention, keeping: Keeping) -> Kept:
+    heads = mixer.local_heads(keeping.tensor)
+    kept = across_bytes(heads, mixer.head_dim, mixer.value_dim, keeping.element)
+    queries = qk_norm_bytes(heads, 0.0, mixer.head_dim, keeping.element)
+    selected = kept if keeping.by_operator else 0.0
+    return Kept(kept_sum(kept, queries), scores_kept(heads, keeping), kept, selected)

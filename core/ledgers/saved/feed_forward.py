@@ -1,0 +1,125 @@
+"""Feed-forward parts: dense ones, and routed experts with shared ones beside them."""
+
+from __future__ import annotations
+
+from ...model.kinds.feed_forward import Experts, FeedForward
+from ...model.kinds.mixer import present
+from ...numeric import Number, maximum
+from ...terms import formula
+from .keeping import TENSORS, Keeping, Kept, ffn_kept, kept_sum
+
+_ROUTED = "copies of a token at its experts; Shazeer 2017, arXiv 1701.06538"
+
+
+@formula("FFN", "B/token", TENSORS)
+def ffn_bytes(ffn_size: Number, saved: Number) -> Number:
+    """Feed-forward tensors of one rank: gate, up and product when gated, else input and output of the activation."""
+    return saved * ffn_size
+
+
+@formula("x", "B/token", "gradients alive in the backward pass of one block")
+def ffn_gradients(ffn_size: Number, alive: Number) -> Number:
+    """Gradients of the inner width alive in the backward pass of a feed-forward part."""
+    return alive * ffn_size
+
+
+@formula("selected", "B/token", "PyTorch selective checkpointing, every second matrix product: torchtitan public code")
+def selected_ffn(ffn_size: Number, element: Number) -> Number:
+    """Outputs that recomputation by operator keeps: the gate."""
+    return element * ffn_size
+
+
+@formula("8·E·σ", "B/token", "32-bit logits and probabilities of the tokens that a rank routes")
+def router_bytes(experts: Number, share: Number) -> Number:
+    """What the router keeps."""
+    return 8 * experts * share
+
+
+@formula("c", "B/token", "a token compressed before its experts, and their result before it is expanded")
+def compressed_bytes(latent: Number, share: Number, element: Number) -> Number:
+    """Tokens in the width that routed experts read."""
+    return 2 * element * latent * share
+
+
+@formula("k·t_e/t", "copies")
+def copies(per_token: Number, expert_tensor: Number, tensor: Number, imbalance: Number) -> Number:
+    """Copies of a token that a rank computes, mean over the tokens of a micro-batch, at the rank with most."""
+    return per_token * expert_tensor / tensor * imbalance
+
+
+@formula("R·(2w·h + s·f/t_e)", "B/token", _ROUTED)
+def routed_bytes(
+    rows: Number, width: Number, copied: Number, size: Number, expert_tensor: Number, saved: Number
+) -> Number:
+    """Copies sent to experts, what experts give back, and their inner tensors."""
+    return rows * (copied * width + saved * size / expert_tensor)
+
+
+@formula("x_E", "B/token", "experts computed together")
+def routed_gradients(
+    rows: Number, width: Number, element: Number, size: Number, expert_tensor: Number, alive: Number
+) -> Number:
+    """Gradients alive in the backward pass of routed experts."""
+    return rows * (element * width + alive * size / expert_tensor)
+
+
+@formula("4h", "B/token", "Hugging Face transformers: the sum over experts and its copy")
+def gathered_sums(width: Number) -> Number:
+    """What a loop over experts keeps of the sum of their results."""
+    return 4 * width
+
+
+@formula("x_E", "B/token", "one expert after another, the fullest with a quarter more than the mean")
+def looped_gradients(
+    rows: Number, width: Number, element: Number, size: Number, alive: Number, experts: Number
+) -> Number:
+    """Gradients alive in the backward pass of one of the experts of a loop."""
+    return element * width + 1.25 * alive * size * rows / experts
+
+
+@formula("max x", "B/token")
+def larger_gradients(first: Number, second: Number) -> Number:
+    """The larger of two sets of gradients that are alive one after the other."""
+    return maximum(first, second)
+
+
+def inner_saved(gated: int, keeping: Keeping) -> Number:
+    """Bytes that an element of the inner width keeps."""
+    saved = keeping.framework["gated_saved"] if gated else 4
+    return saved - 2 if keeping.cheap_again else saved
+
+
+def _alive(gated: int, keeping: Keeping) -> Number:
+    return keeping.framework["gated_backward"] if gated else keeping.framework["plain_backward"]
+
+
+@ffn_kept.register
+def _(ffn: FeedForward, keeping: Keeping) -> Kept:
+    size = ffn.local_size(keeping.tensor)
+    saved = inner_saved(ffn.gated, keeping)
+    if ffn.inner_norm:
+        saved += keeping.element
+    gradients = ffn_gradients(size, _alive(ffn.gated, keeping))
+    selected = selected_ffn(size, keeping.element) if keeping.by_operator else 0.0
+    return Kept(ffn_bytes(size, saved), 0.0, gradients, selected)
+
+
+@ffn_kept.register
+def _(ffn: Experts, keeping: Keeping) -> Kept:
+    element, split = keeping.element, keeping.expert_tensor
+    rows = copies(ffn.per_token, split, keeping.tensor, keeping.imbalance)
+    saved = inner_saved(ffn.gated, keeping)
+    kept = routed_bytes(rows, ffn.width, 2 * element, ffn.size, split, saved)
+    kept = kept_sum(kept, router_bytes(ffn.experts, keeping.share))
+    if present(ffn.latent):
+        kept = kept_sum(kept, compressed_bytes(ffn.latent, keeping.share, element))
+    alive = _alive(ffn.gated, keeping)
+    if keeping.framework["expert_loop"]:
+        kept = kept_sum(kept, gathered_sums(ffn.width))
+        gradients = looped_gradients(rows, ffn.width, element, ffn.size, alive, ffn.experts)
+    else:
+        gradients = routed_gradients(rows, ffn.width, element, ffn.size, split, alive)
+    if not present(ffn.shared_size):
+        return Kept(kept, 0.0, gradients)
+    shared = ffn_kept(ffn.shared(), keeping)
+    return Kept(kept_sum(kept, shared.tensors), 0.0, larger_gradients(gradients, shared.backward), shared.selected)

@@ -1,0 +1,84 @@
+"""The question every kind of layer is asked: what it keeps under a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+from ...model.kinds.feed_forward import FeedForwardKind
+from ...model.kinds.mixer import Mixer
+from ...numeric import Number
+from ...scenario import Training
+from ...terms import formula
+
+TENSORS = "tensors saved for backward, counted; Korthikanti 2022, arXiv 2205.05198"
+
+
+@formula("Σ", "B/token")
+def kept_sum(first: Number, second: Number) -> Number:
+    """Sum of kept tensors."""
+    return first + second
+
+
+class Kept(NamedTuple):
+    """Bytes a token that one part of a block keeps on one rank, beside the input of its norm."""
+
+    #: Held from the forward pass to the backward pass.
+    tensors: Number = 0.0
+    #: Beside them, of the scores: what softmax gave, or the log-sum-exp of a flash kernel.
+    scores: Number = 0.0
+    #: Alive only during the backward pass of the block.
+    backward: Number = 0.0
+    #: Kept where recomputation is by operator.
+    selected: Number = 0.0
+    #: Elements of keys and values that a context parallel rank passes on.
+    passed_on: Number = 0.0
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How a plan keeps tensors: what it computes again, and the shares and widths of a rank."""
+
+    training: Training
+    #: Habits of the training stack, from the table of frameworks.
+    framework: Mapping[str, Any]
+    tensor: Number
+    #: Share of the sequence that norms and residuals see: 1/t under sequence parallelism, else 1.
+    share: Number
+    sequence: Number
+    #: Bytes of an element.
+    element: Number
+    expert_tensor: Number = 1.0
+    #: Most tokens that a rank's experts get, over the mean.
+    imbalance: Number = 1.0
+
+    @property
+    def flash(self) -> bool:
+        return self.training.attention == "flash"
+
+    @property
+    def selective(self) -> bool:
+        return self.training.recompute == "selective"
+
+    @property
+    def cheap_again(self) -> bool:
+        """With nothing quadratic to drop, norms and activations are computed again instead."""
+        return self.flash and self.selective
+
+    @property
+    def by_operator(self) -> bool:
+        return self.training.recompute == "op-level"
+
+
+@singledispatch
+def mixer_kept(mixer: Mixer, keeping: Keeping) -> Kept:
+    """What a kind of token mixing keeps."""
+    raise TypeError(f"what {type(mixer).__name__} keeps is not known")
+
+
+@singledispatch
+def ffn_kept(ffn: FeedForwardKind, keeping: Keeping) -> Kept:
+    """What a kind of feed-forward part keeps."""
+    raise TypeError(f"what {type(ffn).__name__} keeps is not known")
