@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,8 @@ def _multiples(value: Number, step: Number) -> str:
 
 def replica_ranks(s: Scenario) -> Number:
     """GPUs of one replica of the model."""
-    cp = s.parallelism.cp if s.kind == _TRAINING else 1
-    return s.parallelism.tp * s.parallelism.pp * cp
+    others = s.parallelism.cp if s.kind == _TRAINING else s.serving.attention_dp
+    return s.parallelism.tp * s.parallelism.pp * others
 
 
 def _replicas(s: Scenario) -> Number:
@@ -104,6 +105,8 @@ def _kv_heads_message(s: Scenario) -> str:
 def _gpus_message(s: Scenario) -> str:
     p = s.parallelism
     degrees = {"tp": p.tp, "pp": p.pp} | ({"cp": p.cp} if s.kind == _TRAINING else {})
+    if s.kind == _SERVING and s.serving.attention_dp > 1:
+        degrees["attention_dp"] = s.serving.attention_dp
     product = "·".join(str(_whole(degree)) for degree in degrees.values())
     gpus, ranks = _whole(s.cluster.gpus), _whole(replica_ranks(s))
     return f"{gpus} is not a multiple of {'·'.join(degrees)} = {product} = {ranks} ({_multiples(gpus, ranks)})"
@@ -178,7 +181,7 @@ def _ulysses_holds(s: Scenario) -> Any:
 def _stage_ranks(s: Scenario) -> Number:
     """GPUs of one pipeline stage over all replicas; in serving those of one engine."""
     p = s.parallelism
-    return p.tp * p.cp * maximum(_replicas(s), 1) if s.kind == _TRAINING else p.tp
+    return p.tp * p.cp * maximum(_replicas(s), 1) if s.kind == _TRAINING else p.tp * s.serving.attention_dp
 
 
 def _experts_dealt_message(s: Scenario) -> str:
@@ -210,9 +213,22 @@ def _routed(s: Scenario) -> bool:
 
 
 def computed(spec: ModelSpec, kind: str) -> bool:
-    """Whether the engine of a kind of plan computes the layers: serving also those with routed experts."""
-    model = build(spec)
-    return model.dense or (kind == _SERVING and model.routed)
+    """Whether the engine of a kind of plan computes the layers: serving computes all kinds."""
+    return kind == _SERVING or build(spec).dense
+
+
+def _split_sizes(s: Scenario) -> list[Number]:
+    """Heads and channels of all kinds of layers that tensor parallel ranks share out."""
+    return [size for _, block in build(s.model).groups for size in block.mixer.split_sizes()]
+
+
+def _splits(s: Scenario) -> Any:
+    return reduce(both, [size % s.parallelism.tp == 0 for size in _split_sizes(s)], True)
+
+
+def _splits_message(s: Scenario) -> str:
+    size = next(size for size in _split_sizes(s) if size % s.parallelism.tp)
+    return _does_not_divide(s.parallelism.tp, size, "heads or channels of some layers")
 
 
 RULES: tuple[Rule, ...] = (
@@ -235,12 +251,6 @@ RULES: tuple[Rule, ...] = (
         "parallelism.ep",
         lambda s: _either(s.parallelism.ep == 1, both(s.model.experts > 0, s.model.experts % s.parallelism.ep == 0)),
         _experts_dealt_message,
-    ),
-    Rule(
-        "parallelism.ep",
-        lambda s: s.parallelism.ep == 1,
-        lambda s: f"serving plans keep all experts on every rank, not dealt over {_whole(s.parallelism.ep)} (1 does)",
-        (_SERVING,),
     ),
     Rule(
         "parallelism.etp",
@@ -272,6 +282,19 @@ RULES: tuple[Rule, ...] = (
         lambda s: _does_not_divide(s.parallelism.tp, s.model.heads, "attention heads"),
     ),
     Rule("parallelism.tp", _kv_heads_fit, _kv_heads_message),
+    Rule("parallelism.tp", _splits, _splits_message, (_SERVING,)),
+    Rule(
+        "serving.attention_dp",
+        lambda s: _either(s.serving.attention_dp == 1, s.model.experts > 0),
+        lambda s: f"{s.model.name} has no experts to share (attention_dp 1 does)",
+        (_SERVING,),
+    ),
+    Rule(
+        "parallelism.ep",
+        lambda s: _stage_ranks(s) % s.parallelism.ep == 0,
+        lambda s: _does_not_divide(s.parallelism.ep, _stage_ranks(s), "ranks of tp·attention_dp"),
+        (_SERVING,),
+    ),
     Rule(
         "parallelism.pp",
         lambda s: s.parallelism.pp <= s.model.layers,

@@ -18,7 +18,7 @@ Number = Any
 
 def is_array(*values: Number) -> bool:
     """Whether any of the values is a numpy array."""
-    return any(isinstance(value, np.ndarray) for value in values)
+    return np.ndarray in map(type, values)
 
 
 def ceil(value: Number) -> Number:

@@ -175,6 +175,7 @@ class Serving:
     ttft_target: Number = 0.5
     tpot_target: Number = 0.05
     request_rate: Number = 0.0
+    attention_dp: Number = 1
     speculative: Speculative = Speculative()
 
 

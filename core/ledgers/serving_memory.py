@@ -9,43 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.layers import Model
-from ..numeric import Number, ceil, floor, maximum, minimum, where
+from ..numeric import Number, ceil, floor, largest, maximum, minimum, where
 from ..scenario import Scenario
+from ..serving.expert_ranks import expert_ranks
 from ..serving.settings import Settings
 from ..terms import formula
-from .serving_weights import most_layers, serving_weights
+from .serving_activations import activations
+from .serving_cache import SequenceCache, paged_tokens
+from .serving_stages import stages_of
+from .serving_weights import serving_weights
 from .usable import usable_memory
 
 #: Share of what the engine may use above which a plan is called tight.
 TIGHT = 0.92
-#: Least tokens of the profiling batch of engines that do not cut prompts into chunks.
-PROFILED_CONTEXT = 2048
-
-_PROFILE = "vLLM profiling run: buffers at the widest point of a block; start-up logs"
-
-
-@formula("w_kv", "B", leaves_out="scales of fp8 caches")
-def element_width(element: Number, head: Number, head_dim: Number) -> Number:
-    """Bytes of one cached element with its share of the scales of a head."""
-    return element + head / head_dim
-
-
-@formula("KV", "B/token", "Shazeer 2019, arXiv 1911.02150; grouped heads: Ainslie 2023, arXiv 2305.13245")
-def kv_bytes_per_token(kv_heads: Number, head_dim: Number, width: Number, layers: Number) -> Number:
-    """Keys and values of one token in some layers."""
-    return 2 * kv_heads * head_dim * width * layers
-
-
-@formula("n", "tokens", "PagedAttention, arXiv 2309.06180")
-def paged_tokens(tokens: Number, block: Number) -> Number:
-    """Tokens of a sequence rounded up to whole cache blocks."""
-    return ceil(tokens / block) * block
-
-
-@formula("KV_seq", "B")
-def sequence_bytes(tokens: Number, per_token: Number) -> Number:
-    """Cache of one sequence."""
-    return tokens * per_token
 
 
 @formula("KV_all", "B")
@@ -54,59 +30,10 @@ def cache_bytes(sequences: Number, each: Number) -> Number:
     return sequences * each
 
 
-@formula("A_fwd", "B", _PROFILE)
-def forward_bytes(
-    tokens: Number,
-    hidden: Number,
-    heads: Number,
-    kv_heads: Number,
-    head_dim: Number,
-    inputs: Number,
-    ffn_size: Number,
-    tensor_parallel: Number,
-) -> Number:
-    """Activations of the forward pass of a batch at its widest point."""
-    return tokens * (
-        4 * hidden
-        + 2
-        * maximum((2 * heads + 2 * kv_heads) * head_dim / tensor_parallel, (inputs + 1) * ffn_size / tensor_parallel)
-    )
-
-
-@formula("k·f", "elements")
-def routed_width(size: Number, experts_per_token: Number) -> Number:
-    """Inner width that a token has in all experts that it is sent to."""
-    return size * experts_per_token
-
-
-@formula("A_smp", "B", "vLLM: 16- and 32-bit logits, sort keys and indices, softmax and its sum; start-up logs")
-def sampler_bytes(per_logit: Number, sequences: Number, vocabulary: Number) -> Number:
-    """Logits and what sampling needs beside them, on every rank."""
-    return per_logit * sequences * vocabulary
-
-
-@formula("A", "B")
-def larger_activations(forward: Number, sampler: Number) -> Number:
-    """Activations set aside where the sampler is profiled after the forward pass."""
-    return maximum(forward, sampler)
-
-
-@formula("A", "B")
-def summed_activations(forward: Number, sampler: Number) -> Number:
-    """Activations set aside where forward pass and sampler are alive together."""
-    return forward + sampler
-
-
 @formula("S", "sequences", "engine defaults by memory of the device")
 def most_sequences(memory: Number, large: Number, small_count: Number, large_count: Number) -> Number:
     """Most sequences that the engine runs together, and profiles its sampler with."""
     return where(memory >= large, large_count, small_count)
-
-
-@formula("T", "tokens")
-def profiled_context(context: Number, least: Number) -> Number:
-    """Tokens of the profiling batch where prompts are not cut into chunks."""
-    return maximum(context, least)
 
 
 @formula("other", "B")
@@ -135,6 +62,30 @@ def budget_of_free(
 def pool_tokens(budget: Number, per_token: Number, block: Number) -> Number:
     """Tokens that the cache of one engine holds, in whole blocks."""
     return floor(maximum(budget, 0.0) / (block * per_token)) * block
+
+
+@formula("pool", "tokens", "in sequences of full length: windows and states do not grow with each token")
+def uneven_pool_tokens(budget: Number, sequence: Number, tokens: Number, block: Number) -> Number:
+    """Tokens that the cache of one engine holds where they do not all take the same."""
+    return floor(maximum(budget, 0.0) / sequence * tokens / block) * block
+
+
+@formula("B", "sequences")
+def held_tokens(pool: Number, tokens: Number) -> Number:
+    """Sequences of some tokens that the cache of one engine holds."""
+    return pool / tokens
+
+
+@formula("B", "sequences")
+def held_bytes(budget: Number, each: Number) -> Number:
+    """The same where tokens do not all take the same."""
+    return maximum(budget, 0.0) / each
+
+
+@formula("pool", "tokens")
+def tokens_of(sequences: Number, tokens: Number) -> Number:
+    """Tokens of some sequences."""
+    return sequences * tokens
 
 
 @formula("B_max", "sequences")
@@ -230,29 +181,56 @@ class ServingMemory:
     most_sequences: Number
     total: Number
     headroom: Number
+    #: The caches of the stages, of which the fullest counts.
+    caches: tuple[SequenceCache, ...]
+
+    @property
+    def even(self) -> bool:
+        """Whether every token takes the same."""
+        return all(cache.even for cache in self.caches)
+
+    def room(self, tokens: Number) -> Number:
+        """Tokens that the cache of one engine holds in sequences of so many."""
+        return self.pool if self.even else tokens_of(self.held(tokens), tokens)
+
+    def held(self, tokens: Number) -> Number:
+        """Sequences of some tokens that the cache of one engine holds, parts of one included."""
+        if self.even:
+            return held_tokens(self.pool, tokens)
+        return held_bytes(self.kv_budget, largest(cache.sequence(tokens) for cache in self.caches))
 
 
 def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> ServingMemory:
     """The memory ledger of a serving scenario."""
     serving, parallel, engine = scenario.serving, scenario.parallelism, settings.engine
-    attention, device = model.block.attention, scenario.cluster.accelerator
+    device, blocks = scenario.cluster.accelerator, [block for _, block in model.groups]
     weights, passed = serving_weights(scenario, model, settings)
-    width = element_width(settings.kv.bytes, settings.kv.head_bytes, attention.head_dim)
-    whole = kv_bytes_per_token(attention.kv_heads, attention.head_dim, width, model.layers)
-    local = attention.local_kv_heads(parallel.tp)
-    each = kv_bytes_per_token(local, attention.head_dim, width, most_layers(model.layers, parallel.pp))
+    whole = SequenceCache([layers for layers, _ in model.groups], blocks, settings.kv, 1, engine.block)
+    caches = tuple(
+        SequenceCache(stage, blocks, settings.kv, parallel.tp, engine.block)
+        for stage in stages_of(model, parallel.pp)[0]
+    )
     tokens = paged_tokens(serving.max_context, engine.block)
+    each, sequence = (
+        largest(cache.token() for cache in caches),
+        largest(cache.sequence(serving.max_context) for cache in caches),
+    )
     engines = replicas(scenario.cluster.gpus, parallel.tp, parallel.pp)
     busy = busy_engines(serving.concurrency, engines)
     sequences = most_sequences_each(serving.concurrency, engines)
-    kv_cache = cache_bytes(sequences, sequence_bytes(tokens, each))
+    kv_cache = cache_bytes(sequences, sequence)
     most = _most_sequences(scenario, settings)
-    activations = _activations(scenario, model, settings, most)
-    workspace = workspace_bytes(engine.overhead, engine.tp_overhead, parallel.tp)
+    aside = activations(scenario, model, settings, most)
+    workspace = workspace_bytes(engine.overhead, engine.tp_overhead, expert_ranks(scenario).ranks)
     usable = usable_memory(device)
     budget = budget_of_free if engine.pool_of_free else budget_of_device
-    kv_budget = budget(usable, serving.memory_utilization, weights, activations, workspace)
-    pool = pool_tokens(kv_budget, each, engine.block)
+    kv_budget = budget(usable, serving.memory_utilization, weights, aside, workspace)
+    if all(cache.even for cache in caches):
+        pool = pool_tokens(kv_budget, each, engine.block)
+        full = full_sequences(pool, tokens)
+    else:
+        pool = uneven_pool_tokens(kv_budget, sequence, tokens, engine.block)
+        full = full_sequences(maximum(kv_budget, 0.0), sequence)
     return ServingMemory(
         replicas=engines,
         busy=busy,
@@ -260,19 +238,20 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         sequences=sequences,
         weights=weights,
         pass_weights=passed,
-        activations=activations,
+        activations=aside,
         workspace=workspace,
         kv_cache=kv_cache,
-        kv_per_token=whole,
-        kv_per_sequence=sequence_bytes(tokens, whole),
+        kv_per_token=whole.token(),
+        kv_per_sequence=whole.sequence(serving.max_context),
         kv_per_token_per_gpu=each,
         usable=usable,
         kv_budget=kv_budget,
         pool=pool,
-        full_sequences=full_sequences(pool, tokens),
+        full_sequences=full,
         most_sequences=most,
-        total=total_bytes(weights, kv_cache, activations, workspace),
+        total=total_bytes(weights, kv_cache, aside, workspace),
         headroom=headroom_bytes(kv_budget, kv_cache),
+        caches=caches,
     )
 
 
@@ -281,29 +260,3 @@ def _most_sequences(scenario: Scenario, settings: Settings) -> Number:
     if device.generation in engine.large_except:
         return engine.max_sequences
     return most_sequences(device.memory, engine.large_memory, engine.max_sequences, engine.large_sequences)
-
-
-def _activations(scenario: Scenario, model: Model, settings: Settings, sequences: Number) -> Number:
-    """What the engine's profiling run finds; 0 where a fixed workspace stands for it."""
-    serving, engine = scenario.serving, settings.engine
-    if engine.profile == "none":
-        return 0.0
-    attention, experts = model.block.attention, model.block.experts
-    gated = model.block.feed_forward.gated if experts is None else experts.gated
-    size = model.block.feed_forward.ffn_size if experts is None else routed_width(experts.size, experts.per_token)
-    tokens = serving.max_batched_tokens
-    if engine.profiled_tokens == "context":
-        tokens = profiled_context(serving.max_context, PROFILED_CONTEXT)
-    forward = forward_bytes(
-        tokens,
-        model.hidden,
-        attention.heads,
-        attention.kv_heads,
-        attention.head_dim,
-        1 + gated,
-        size,
-        scenario.parallelism.tp,
-    )
-    sampler = sampler_bytes(engine.sampler_bytes, sequences, model.spec.vocabulary)
-    combined = summed_activations if engine.profile == "sum" else larger_activations
-    return combined(forward, sampler)

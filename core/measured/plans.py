@@ -42,7 +42,7 @@ def plan_of(
     known = catalogue()
     model = values.pop("model", None)
     model = model_of(row) if model is None else known.models[model] if isinstance(model, str) else model
-    if "model" in own and not build(model).dense:
+    if kind == "training" and "model" in own and not build(model).dense:
         raise NotExpressibleError(f"{model.name} is not a dense model")
     device, network = values.pop(_DEVICE, None), values.pop("cluster.network", "ib-ndr-400")
     if device is None:

@@ -120,7 +120,8 @@ def _benchmark(pick: Callable[[Benchmark], Number], per_gpu: bool = False) -> Pr
         if request.output < 1:
             raise NotExpressibleError("no output tokens are stated")
         plan = plan_of(scenario, build(scenario.model))
-        value = pick(benchmark(plan, request.requests, request.rounds))
+        each = request.requests / scenario.serving.attention_dp
+        value = pick(benchmark(plan, each, request.rounds))
         return value / request.gpus if per_gpu else value
 
     return predict

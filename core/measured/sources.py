@@ -130,5 +130,8 @@ DERIVED: dict[str, Callable[[Row], float]] = {
     "depth of a GPT model from its parameters": _depth_of_gpt,
     "replicas of its shard group": lambda row: max(1, _given(row, "dp") // _given(row, "shard_group")),
     "one stage a device": lambda row: _given(row, "num_gpus"),
+    "one rank a device": lambda row: _given(row, "num_gpus"),
+    "its attention data parallel ranks": lambda row: _given(row, "serving.attention_dp"),
+    "ranks of its experts": lambda row: max(_given(row, "tp"), _given(row, "moe_tp") * _given(row, "parallelism.ep")),
     "its concurrency": lambda row: _given(row, "concurrency"),
 }

@@ -96,6 +96,11 @@ class Block:
         return self.mixer.projections(tp) + self.ffn.projections(tp)
 
     @property
+    def reductions(self) -> int:
+        """Times that tensor parallel ranks add up what a layer gives: after each part, once where they are parallel."""
+        return 1 if self.parallel else self.parts
+
+    @property
     def dense(self) -> bool:
         """Full attention over heads of one width and a dense feed-forward part, each behind one norm, or behind one."""
         return isinstance(self.ffn, FeedForward) and self._usual_attention

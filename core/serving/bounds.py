@@ -101,6 +101,6 @@ def launch_part(launches: Number, seconds: Number, device: Number) -> Number:
 
 
 @formula("x", "s")
-def communication_part(allreduces: Number, gather: Number, hops: Number) -> Number:
+def communication_part(allreduces: Number, gather: Number, exchange: Number, hops: Number) -> Number:
     """Communication of an iteration; nothing hides it."""
-    return allreduces + gather + hops
+    return allreduces + gather + exchange + hops

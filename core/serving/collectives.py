@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..machine.collectives import bytes_sent, domains_spanned, ranks_inside
 from ..numeric import Number, both, ceil, is_array, minimum, where
 from ..scenario import Scenario
-from ..sums import add_seconds, times_bytes, times_seconds
+from ..sums import add_bytes, add_seconds, times_bytes, times_seconds
 from ..terms import formula
 from .settings import Settings
 
@@ -127,6 +127,20 @@ class Transfer:
             return Transfer(sent, inside, 0.0, 0.0, inside)
         across = times_seconds(count, self.across_seconds)
         return Transfer(sent, inside, times_bytes(count, self.across_bytes), across, add_seconds(inside, across))
+
+    def and_(self, other: Transfer) -> Transfer:
+        """Both, one after the other."""
+        return Transfer(
+            add_bytes(self.inside_bytes, other.inside_bytes),
+            add_seconds(self.inside_seconds, other.inside_seconds),
+            add_bytes(self.across_bytes, other.across_bytes),
+            add_seconds(self.across_seconds, other.across_seconds),
+            add_seconds(self.seconds, other.seconds),
+        )
+
+
+#: Nothing sent.
+NOTHING = Transfer(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ vLLM and SGLang.
 
 from __future__ import annotations
 
-from ..numeric import Number
+from ..numeric import Number, ceil, log, maximum, minimum, sqrt, where
 from ..terms import formula
 
 _ROUTING = "every expert is equally likely: the load balancing that routers are trained for"
@@ -51,14 +51,22 @@ def half_rate_inner(k_half: Number, peak: Number, peak_16: Number) -> Number:
 
 @formula("t_math", "s", _GROUPED)
 def expert_math_seconds(
-    touched: Number, rows: Number, inputs: Number, width: Number, size: Number, k_half: Number, rate: Number
+    touched: Number,
+    rows: Number,
+    inputs: Number,
+    width: Number,
+    size: Number,
+    k_half: Number,
+    rate: Number,
+    uneven: Number,
 ) -> Number:
-    """Time of the multiply-adds of grouped products, rows of each expert padded to tiles."""
+    """Time of the multiply-adds of grouped products, rows of each expert padded to tiles, on the busiest rank."""
     return (
         2
         * (1.15 * rows + 8 * touched)
         * (inputs * width * size * (1 + k_half / width) + size * width * (1 + k_half / size))
         / rate
+        * uneven
     )
 
 
@@ -70,7 +78,46 @@ def expert_memory_seconds(
     return weights / (streaming * reached * memory) + routed / memory
 
 
+@formula("W_unread", "B")
+def unread_bytes(layers: Number, experts: Number, touched: Number, each: Number) -> Number:
+    """Weights of the experts that no row of a batch is sent to."""
+    return layers * (experts - touched) * each
+
+
 @formula("W", "B")
-def read_bytes(weights: Number, layers: Number, experts: Number, touched: Number, each: Number) -> Number:
+def read_bytes(weights: Number, unread: Number) -> Number:
     """Weights that a batch has to read: all but the experts that none of its rows is sent to."""
-    return weights - layers * (experts - touched) * each
+    return weights - unread
+
+
+@formula("f_pad", "elements", "kernels that pad what they hold in memory")
+def padded_size(size: Number, multiple: Number) -> Number:
+    """Inner width of an expert as it is kept."""
+    return ceil(size / multiple) * multiple
+
+
+# ---------------------------------------------------------------- experts laid over ranks
+
+
+@formula("D·M", "rows")
+def shared_rows(rows: Number, ranks: Number) -> Number:
+    """Rows of all ranks that share the experts, each with sequences of its own."""
+    return rows * ranks
+
+
+@formula("x/e", "number")
+def group_share(whole: Number, groups: Number) -> Number:
+    """Share of one expert parallel group in the mean."""
+    return whole / groups
+
+
+@formula("E_max", "experts", "largest of e groups of random size, and of all its experts")
+def fullest_group(touched: Number, experts: Number, groups: Number) -> Number:
+    """Experts that the group with most of them has to read, expected."""
+    return minimum(experts / groups, touched * (1 + sqrt(2 * log(groups) / maximum(1, touched))))
+
+
+@formula("1 + √(2·ln e/R) + x", "factor", "largest of e random sums; the rest fitted to expert parallel rows")
+def imbalance(rows: Number, groups: Number, skew: Number) -> Number:
+    """Rows of the busiest of some expert parallel groups over the mean."""
+    return 1 + sqrt(2 * log(groups) / maximum(1, rows)) + where(groups > 1, skew, 0.0)

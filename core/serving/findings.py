@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from ..ledgers.serving_memory import serving_memory
-from ..legality import violations
-from ..model.layers import build
 from ..report import Edit, Finding
 from ..scenario import Scenario
 from ..units import format_quantity
@@ -17,10 +14,8 @@ from .drafting import best_drafts
 from .plan import Plan, plan_of
 from .points import ceiling
 from .rates import has_units
-from .settings import settings_of
+from .room import legal_edits, memory_edits, own_sequences
 
-#: Formats to try where weights are too large, most accurate first.
-SMALLER = ("fp8", "int8-g128", "int4-g128")
 MOST_EDITS = 3
 #: Share of a token's time from which the prompts of other requests are worth naming.
 MUCH_PREFILL = 0.5
@@ -48,7 +43,7 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     if values["memory.verdict"] == "fits":
         return
     serving, budget = plan.scenario.serving, values["memory.kv_budget_bytes"]
-    edits = tuple(islice(_memory_edits(plan.scenario, values), MOST_EDITS))
+    edits = tuple(islice(memory_edits(plan.scenario, values), MOST_EDITS))
     if values["memory.fits"]:
         message = (
             f"Tight: {_bytes(values['memory.headroom_bytes'])} of the cache's {_bytes(budget)} are to spare "
@@ -65,46 +60,6 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
             f"room for {_count(values['serving.max_concurrency'])}."
         )
         yield Finding("does-not-fit", "error", message, "serving.concurrency", edits)
-
-
-def _memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
-    """Changes after which the plan fits, each tried; where the cache stays short, with fewer sequences as well."""
-    spare = max(0.0, values["memory.headroom_bytes"])
-    for edit in _memory_candidates(scenario, values):
-        changed = scenario
-        for path, value in edit.changes:
-            changed = changed.with_(path, value)
-        if violations(changed):
-            continue
-        found = serving_memory(changed, build(changed.model), settings_of(changed))
-        room = int(found.full_sequences * found.replicas)
-        if found.headroom >= spare:
-            yield edit
-        elif values["serving.max_concurrency"] < room < changed.serving.concurrency:
-            fewer = ("serving.concurrency", room)
-            yield Edit(f"{edit.label}, concurrency {room}", (*edit.changes, fewer))
-
-
-def _memory_candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
-    serving, parallel, cluster = scenario.serving, scenario.parallelism, scenario.cluster
-    gpus = cluster.gpus
-    most = int(values["serving.max_concurrency"])
-    if 0 < most < serving.concurrency:
-        yield Edit(f"Concurrency {most}", (("serving.concurrency", most),))
-    if serving.kv_format == "bf16":
-        yield Edit("Cache in fp8", (("serving.kv_format", "fp8"),))
-    bits = settings_of(scenario).weights.bits
-    for name in SMALLER:
-        number = settings_of(scenario.with_("serving.weight_format", name)).weights
-        if number.bits < bits and (number.expanded or has_units(cluster.accelerator, number)):
-            yield Edit(f"Weights in {name}", (("serving.weight_format", name),))
-    for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
-        if wider * parallel.pp <= gpus:
-            yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
-        elif wider <= cluster.accelerator.link.domain:
-            needed, node = int(wider * parallel.pp), int(max(wider, cluster.gpus_per_node))
-            changes = (("parallelism.tp", wider), ("cluster.gpus", needed), ("cluster.gpus_per_node", node))
-            yield Edit(f"TP {wider} on {needed} GPUs", changes)
 
 
 def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
@@ -262,14 +217,16 @@ def group_leaves_node(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
 
 
 def replicated_kv_heads(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
-    """More tensor parallel ranks than key and value heads."""
-    tp, heads = plan.scenario.parallelism.tp, plan.model.block.attention.kv_heads
-    if tp > heads:
-        message = (
-            f"{int(heads)} KV heads on {int(tp)} tensor parallel ranks: "
-            f"each token's cache is kept {int(tp / heads)} times."
-        )
-        yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp")
+    """More tensor parallel ranks than key and value heads, or a latent, which has none to split."""
+    tp = plan.scenario.parallelism.tp
+    for mixer in (block.mixer for _, block in plan.model.groups if block.mixer.kv_elements()):
+        heads = mixer.kv_heads_to_split()
+        if tp > heads:
+            what = "The latent" if mixer.part == "latent" else f"{int(heads)} KV head{'s' if heads > 1 else ''}"
+            message = f"{what} on {int(tp)} tensor parallel ranks: each token's cache is kept {int(tp / heads)} times."
+            edits = tuple(legal_edits(plan.scenario, own_sequences(plan.scenario)))
+            yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp", edits)
+            return
 
 
 def foreign_format(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:

@@ -124,16 +124,74 @@ def matrix_flops(rows: Number, columns: Number, inner: Number) -> Number:
 # ---------------------------------------------------------------- attention
 
 
-@formula("B·c·2·g·d·w", "B", _COUNTED)
-def cache_bytes(sequences: Number, context: Number, kv_heads: Number, head_dim: Number, width: Number) -> Number:
-    """Bytes of keys and values that decode attention reads in one block."""
-    return sequences * context * 2 * kv_heads * head_dim * width
+@formula("a/g", "heads")
+def heads_a_group(heads: Number, kv_heads: Number) -> Number:
+    """Query heads that share a key and value head."""
+    return heads / kv_heads
+
+
+@formula("B·c·g·(d + d_v)·w", "B", _COUNTED)
+def cache_bytes(
+    sequences: Number, context: Number, kv_heads: Number, head_dim: Number, value_dim: Number, width: Number
+) -> Number:
+    """Bytes of keys and values that attention reads in one block."""
+    return sequences * context * kv_heads * (head_dim + value_dim) * width
+
+
+@formula("B·c·n·w", "B", _COUNTED)
+def element_bytes(sequences: Number, context: Number, elements: Number, width: Number) -> Number:
+    """Bytes of what is cached without heads that attention reads in one block."""
+    return sequences * context * elements * width
 
 
 @formula("F_core", "FLOP")
-def decode_flops(sequences: Number, context: Number, heads: Number, head_dim: Number) -> Number:
+def decode_flops(sequences: Number, context: Number, heads: Number, head_dim: Number, value_dim: Number) -> Number:
     """FLOPs of decode attention in one block: each new token attends its context and itself."""
-    return 4 * heads * head_dim * sequences * (context + 1)
+    return 2 * heads * (head_dim + value_dim) * sequences * (context + 1)
+
+
+@formula("P", "pairs")
+def step_pairs(sequences: Number, context: Number) -> Number:
+    """Pairs of a decode step: each new token attends its context and itself."""
+    return sequences * (context + 1)
+
+
+@formula("P_all", "pairs")
+def all_pairs(prompts: Number, pairs: Number) -> Number:
+    """Pairs of some equal prompt chunks."""
+    return prompts * pairs
+
+
+@formula("x/t", "number")
+def rank_share(whole: Number, tensor_parallel: Number) -> Number:
+    """Share of one tensor parallel rank."""
+    return whole / tensor_parallel
+
+
+@formula("c_0", "tokens")
+def cached_before(keys: Number, tokens: Number) -> Number:
+    """Tokens of a prompt that were cached before its chunk."""
+    return keys - tokens
+
+
+@formula("t_core", "s")
+def core_seconds(flops: Number, rate: Number) -> Number:
+    """Time of the mathematics of a core at a rate."""
+    return flops / rate
+
+
+@formula("2·B·S", "B", _COUNTED)
+def state_traffic(sequences: Number, state: Number) -> Number:
+    """Bytes of states that a layer reads and writes."""
+    return 2 * sequences * state
+
+
+@formula("q·c_0·(n·w + 2·a·n_h)", "B", _COUNTED)
+def expanded_bytes(
+    prompts: Number, cached: Number, elements: Number, width: Number, heads: Number, made: Number
+) -> Number:
+    """Bytes of latents that are read and of 16-bit keys and values made from them."""
+    return prompts * cached * (elements * width + 2 * heads * made)
 
 
 @formula("t_vec", "s", "multi-head kernel of TensorRT-LLM to v0.10: Mistral, Llama-3-8B and Falcon rows")
@@ -155,9 +213,9 @@ def chunk_pairs(tokens: Number, cached: Number) -> Number:
 
 
 @formula("F_core", "FLOP")
-def prefill_flops(prompts: Number, pairs: Number, heads: Number, head_dim: Number) -> Number:
+def prefill_flops(prompts: Number, pairs: Number, heads: Number, head_dim: Number, value_dim: Number) -> Number:
     """FLOPs of prefill attention in one block."""
-    return 4 * heads * head_dim * prompts * pairs
+    return 2 * heads * (head_dim + value_dim) * prompts * pairs
 
 
 @formula(

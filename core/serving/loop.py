@@ -95,7 +95,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     rate, output = serving.request_rate, serving.output_tokens
     context = steady.mean_context(serving.prompt_tokens, output)
     resident = steady.whole_sequence(serving.prompt_tokens, output) if engine.reserve else context
-    most = steady.running_sequences(memory.asked, memory.pool, resident, memory.most_sequences)
+    most = steady.running_sequences(memory.asked, memory.held(resident), memory.most_sequences)
     prompt = Prompt.of(serving.prompt_tokens, serving.max_batched_tokens, 0.0)
     prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
@@ -139,7 +139,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         token=token,
         drafting=drafting,
         gain=gain,
-        idle=steady.idle_seconds(step, decode.seconds),
+        idle=steady.idle_seconds(step, decode.working),
         prefill=prefill,
         prompt=prompt,
         prompt_alone=alone,
@@ -158,7 +158,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
 def _step_seconds(scenario: Scenario, decode: Iteration, running: Number, reached: Number, weights: Number) -> Number:
     """Time of a decode step of all micro-batches of a pipeline, at least that of its bytes."""
     seconds = steady.pipelined_seconds(decode.seconds, scenario.parallelism.pp, running, reached)
-    cache = decode.operator("attention core").bytes
+    cache = decode.cache_bytes
     bandwidth = scenario.cluster.accelerator.memory_bandwidth
     return steady.not_below_floor(seconds, weights, cache, bandwidth)
 

@@ -11,7 +11,7 @@ from ..sums import times_bytes, times_seconds, total_seconds
 from ..terms import formula
 from ..units import format_quantity
 from . import kernels
-from .iteration import Operator, all_flops
+from .operators import Operator, all_flops
 from .plan import Plan
 from .rates import has_units
 
@@ -27,14 +27,13 @@ def points(plan: Plan) -> list[Point]:
     steady = plan.steady
     rows = [_point(each, "decode", plan) for each in steady.decode.operators]
     prefill, chunks = steady.prefill.operators, steady.prompt.chunks
-    attention = [each for each in prefill if each.name == "attention"]
-    linear = [each for each in prefill if each.name != "attention" and each.flops]
+    attention = [each for each in prefill if each.core]
+    linear = [each for each in prefill if not each.core and each.flops]
     peak = plan.passes.rates.blocks.peak
     whole = replace(_together("whole prefill", list(prefill), chunks, peak), seconds=steady.prompt_alone)
-    parts = (
-        _together("linear layers", linear, chunks, peak),
-        _together("attention", attention, chunks, attention[0].peak),
-    )
+    parts = [_together("linear layers", linear, chunks, peak)]
+    if attention:
+        parts.append(_together("attention", attention, chunks, attention[0].peak))
     return rows + [_point(each, "prefill", plan) for each in (*parts, whole)]
 
 
@@ -67,8 +66,8 @@ def ceiling(each: Operator, plan: Plan) -> str:
         return ""
     rate = each.flops / each.math
     words = f"kernel ceiling {format_quantity(rate, 'FLOP/s')}, {format_quantity(rate / each.peak, 'ratio', 2)} of peak"
-    if each.name == "attention core":
-        return f"{words}: vector units"
+    if each.core:
+        return f"{words}: {'vector' if plan.settings.engine.vector_flops else 'matrix'} units"
     number = plan.settings.weights
     expanded = number.bits < 16 and not has_units(plan.scenario.cluster.accelerator, number)
     return f"{words}: few rows for its tiles{', weights expanded to 16 bits' if expanded else ''}"

@@ -51,7 +51,7 @@ def kv_rate(bandwidth: Number, fraction: Number) -> Number:
 
 @formula("Π·e_fa", "FLOP/s")
 def attention_rate(peak: Number, fraction: Number) -> Number:
-    """Rate of prefill attention with heads of 128."""
+    """Rate of prefill attention with heads of 128, or of absorbed latent attention."""
     return peak * fraction
 
 
@@ -75,6 +75,8 @@ class Rates:
     attention: Number
     attention_peak: Number
     vector: Number
+    #: Absorbed latent attention on matrix units.
+    latent: Number
     blocks: Format
     head: Format
 
@@ -99,6 +101,7 @@ def rates_of(scenario: Scenario, settings: Settings) -> Rates:
         attention=attention_rate(peak, device.e_fa),
         attention_peak=peak,
         vector=per_clock(engine.vector_flops, clocks),
+        latent=attention_rate(peak, engine.e_mla),
         blocks=_format(accelerator, settings, weights, weights.bits, power),
         head=_format(accelerator, settings, weights, head_bits, power)
         if head_bits < 16
@@ -106,14 +109,12 @@ def rates_of(scenario: Scenario, settings: Settings) -> Rates:
     )
 
 
-#: Column of the engine's factor for grouped products, by the rate that the format takes.
-_GROUPED = {"e_16": "moe_16", "e_8": "moe_8", "e_8_block": "moe_8", "e_4": "moe_4"}
-
-
 def expert_format(scenario: Scenario, settings: Settings) -> Format:
     """How the grouped products of routed experts run."""
     weights, engine = settings.weights, settings.engine
-    grouped = replace(settings, engine=replace(engine, gemm=getattr(engine, _GROUPED[weights.rate])))
+    grouped = replace(settings, engine=replace(engine, gemm=getattr(engine, weights.grouped)))
+    if "experts" in weights.leaves:
+        return _plain(scenario.cluster.accelerator, grouped, 16.0, 1.0)
     return _format(scenario.cluster.accelerator, grouped, weights, weights.bits, 1.0)
 
 

@@ -61,10 +61,17 @@ class Engine:
     moe_16: Number
     moe_8: Number
     moe_4: Number
+    moe_mx: Number
     moe_memory: Number
     moe_bytes: Number
     moe_kernels: Number
+    moe_skew: Number
     t_eager_moe: Number
+    e_mla: Number
+    mla_kernels: Number
+    t_eager_mla: Number
+    exchange: Number
+    waiting: Number
     source: str
 
 
@@ -91,6 +98,7 @@ class Device:
     pcie_latency: Number
     node_latency: Number
     e_nic: Number
+    e_exchange: Number
     e_hop: Number
     #: A person's own band; None: that of the published runs like the plan.
     band_low: Number | None
@@ -116,6 +124,10 @@ class WeightFormat:
     streaming: Number
     compiled: Number
     emulated: Number
+    grouped: str
+    leaves: tuple[str, ...]
+    pad: Number
+    scale_block: Number
     source: str
 
 
@@ -125,6 +137,8 @@ class KvFormat:
 
     bytes: Number
     head_bytes: Number
+    index_bytes: Number
+    index_head_bytes: Number
     source: str
 
 
@@ -164,7 +178,9 @@ def device_row(accelerator: str, generation: str) -> Device:
 @cache
 def weight_format_row(name: str) -> WeightFormat:
     """A weight format by id."""
-    return WeightFormat(**table("formats")["weight_defaults"] | table("formats")["weights"][name])
+    row: dict[str, Any] = table("formats")["weight_defaults"] | table("formats")["weights"][name]
+    leaves: dict[str, Any] = {"leaves": tuple(row["leaves"])}
+    return WeightFormat(**row | leaves)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from ..ledgers import compute, serving_memory
@@ -13,14 +14,16 @@ from ..scenario import Scenario
 from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
-from . import bounds, kernels, points, speculative
+from . import bounds, points, speculative
 from .bands import request_bands, step_band
 from .collectives import Transfer
 from .cost import cost_values
+from .expert_ranks import expert_ranks
 from .findings import serving_findings
 from .goodput import tail_values
-from .iteration import Iteration, Operator
+from .iteration import Iteration
 from .measured import measured_values
+from .operators import Operator
 from .plan import Plan, plan_of
 from .traffic import traffic
 
@@ -64,26 +67,36 @@ def _whiteboard(plan: Plan) -> dict[str, Any]:
     parallel, accelerator = scenario.parallelism, scenario.cluster.accelerator
     stated = scenario.whiteboard.parameters
     label = plan.model.parameters if stated is None else stated
-    step = bounds.whiteboard_step(label, number.nominal_bits, parallel.tp, accelerator.memory_bandwidth)
-    work = bounds.whiteboard_compute(label, plan.memory.sequences, parallel.tp, plan.passes.rates.blocks.peak)
+    ranks, met = expert_ranks(scenario).ranks, _met_parameters(plan, label)
+    step = bounds.whiteboard_step(label, number.nominal_bits, ranks, accelerator.memory_bandwidth)
+    work = bounds.whiteboard_compute(met, plan.memory.sequences, parallel.tp, plan.passes.rates.blocks.peak)
     return {
         "whiteboard.parameters": label,
-        "whiteboard.static_bytes": bounds.whiteboard_weights(label, number.nominal_bits, parallel.tp, parallel.pp),
+        "whiteboard.static_bytes": bounds.whiteboard_weights(label, number.nominal_bits, ranks, parallel.pp),
         "whiteboard.step_floor_s": step,
         "whiteboard.compute_s": work,
         "whiteboard.tokens_per_s": bounds.whiteboard_rate(scenario.serving.concurrency, step, work),
     }
 
 
+def _met_parameters(plan: Plan, label: Number) -> Number:
+    """Parameters that a token meets: the label where it meets all."""
+    experts = any(block.experts for _, block in plan.model.groups)
+    return plan.model.met_parameters if experts else label
+
+
 def _compute(plan: Plan) -> dict[str, Any]:
     """FLOPs of a decoded token at the mean context, and of one decode step of all GPUs."""
-    model, block = plan.model, plan.model.block
-    attention = block.attention
-    linear = compute.layers_flops(model.layers, compute.linear_flops(block.matrix_parameters()))
-    each = kernels.decode_flops(1.0, plan.steady.context, attention.heads, attention.head_dim)
-    core = compute.layers_flops(model.layers, each)
-    head = compute.head_flops(model.hidden, model.spec.vocabulary)
-    padded = compute.head_flops(model.hidden, plan.passes.vocabulary)
+    model = plan.model
+    linear, core = (
+        reduce(compute.add_flops, [compute.layers_flops(layers, each(block)) for layers, block in model.groups])
+        for each in (
+            lambda block: compute.linear_flops(block.matrix_parameters()),
+            lambda block: block.mixer.decode_core_flops(plan.steady.context),
+        )
+    )
+    head = compute.head_flops(model.width, model.spec.vocabulary)
+    padded = compute.head_flops(model.width, plan.passes.vocabulary)
     forward = compute.forward_flops(linear, core, head)
     tokens = bounds.step_tokens(plan.memory.busy, plan.steady.running)
     return {
@@ -91,7 +104,7 @@ def _compute(plan: Plan) -> dict[str, Any]:
         "compute.linear_flops_per_token": linear,
         "compute.attention_flops_per_token": core,
         "compute.head_flops_per_token": head,
-        "compute.rule_flops_per_token": compute.rule_flops(2.0, model.parameters),
+        "compute.rule_flops_per_token": compute.rule_flops(2.0, model.met_parameters),
         "compute.tokens_per_step": tokens,
         "compute.model_flops_per_step": compute.step_flops(forward, tokens),
         "compute.hardware_flops_per_step": compute.step_flops(compute.forward_flops(linear, core, padded), tokens),
@@ -121,18 +134,20 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
     peak, step = plan.passes.rates.blocks.peak, steady.step
     flops, tokens = values["compute.model_flops_per_step"], values["compute.tokens_per_step"]
     read = plan.passes.read_weights(plan.memory.pass_weights, steady.running)
-    moved = bounds.step_bytes(read, decode.operator("attention core").bytes)
-    exposed = bounds.communication_part(decode.allreduces.seconds, decode.gather.seconds, decode.hops.seconds)
+    moved = bounds.step_bytes(read, decode.cache_bytes)
+    exposed = bounds.communication_part(
+        decode.allreduces.seconds, decode.gather.seconds, decode.exchange.seconds, decode.hops.seconds
+    )
     across = _across(decode)
     link = bounds.link_peak(accelerator.link.bandwidth, accelerator.pcie, device.nvls)
     bound = bounds.step_floor(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, accelerator.memory_bandwidth),
-        days.link_floor(_inside(decode.allreduces, decode.gather), link),
+        days.link_floor(_inside(decode.allreduces, decode.gather, decode.exchange), link),
         days.link_floor(across, cluster.network.bandwidth),
         days.link_floor(decode.hops.inside_bytes, accelerator.pcie),
     )
-    inside = _inside(decode.allreduces, decode.gather, decode.hops)
+    inside = _inside(decode.allreduces, decode.gather, decode.exchange, decode.hops)
     rate = days.throughput(tokens, step)
     rule = compute.step_flops(values["compute.rule_flops_per_token"], tokens)
     return {
@@ -165,7 +180,8 @@ def _inside(*transfers: Transfer) -> Number:
 
 def _across(decode: Iteration) -> Number:
     """Bytes that pass the network card of one GPU."""
-    return total_bytes([each.across_bytes for each in (decode.allreduces, decode.gather, decode.hops)])
+    transfers = (decode.allreduces, decode.gather, decode.exchange, decode.hops)
+    return total_bytes([each.across_bytes for each in transfers])
 
 
 def _shares(plan: Plan, exposed: Number) -> dict[str, Any]:

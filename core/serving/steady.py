@@ -34,9 +34,9 @@ def whole_sequence(prompt: Number, output: Number) -> Number:
 
 
 @formula("B", "sequences", leaves_out="preemption")
-def running_sequences(asked: Number, pool: Number, resident: Number, most: Number) -> Number:
+def running_sequences(asked: Number, held: Number, most: Number) -> Number:
     """Sequences an engine runs together: as asked, as the cache holds, as its batch limit allows; at least one."""
-    return maximum(1, minimum(minimum(asked, pool / resident), most))
+    return maximum(1, minimum(minimum(asked, held), most))
 
 
 @formula("B_p", "sequences")
@@ -59,7 +59,7 @@ def not_below_floor(seconds: Number, weights: Number, cache: Number, bandwidth: 
 
 @formula("t − t_pass", "s")
 def idle_seconds(seconds: Number, iteration: Number) -> Number:
-    """What the pipeline loses in an iteration."""
+    """What the pipeline, or waiting for other ranks, loses in an iteration."""
     return seconds - iteration
 
 

@@ -8,7 +8,7 @@ from ..numeric import Number, is_array
 from ..report import Traffic
 from ..scenario import Scenario
 from .collectives import Transfer
-from .iteration import Iteration, Pass, allreduces
+from .iteration import Iteration, Pass
 
 
 def traffic(scenario: Scenario, passes: Pass, decode: Iteration) -> list[Traffic]:
@@ -18,11 +18,14 @@ def traffic(scenario: Scenario, passes: Pass, decode: Iteration) -> list[Traffic
     """
     parallel, rows = scenario.parallelism, []
     if _present(parallel.tp):
-        count = allreduces(passes.layers, passes.model.block.norms)
+        count = passes.reductions
         rows += _rows(
             "tensor parallel", "all-reduce", "tensor parallel", parallel.tp, (count, count), decode.allreduces
         )
         rows += _rows("logits", "gather", "tensor parallel", parallel.tp, (1.0, 1.0), decode.gather)
+    if passes.exchange:
+        times, ranks = passes.exchanges, passes.exchange.ranks
+        rows += _rows("expert tokens", "all-to-all", "experts", ranks, (times, times), decode.exchange)
     if _present(parallel.pp):
         hops = passes.stages.inside, passes.stages.across
         rows += _rows("pipeline activations", "send, receive", "pipeline", parallel.pp, hops, decode.hops)

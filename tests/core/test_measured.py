@@ -118,7 +118,9 @@ def test_cache_pools_and_bytes_of_a_cached_token(shipped: Validation) -> None:
     found = by_source([row for row in shipped.comparisons if row.kind == "vllm_kv" and not row.flagged])
     assert found["vllm_kv", "kv-llmd", "cache"].median < 0.005
     assert found["vllm_kv", "kv", "cache"].median < 0.03
-    assert found["vllm_kv", "kv", "cache of a token"].percentile_90 < 0.002
+    token = found["vllm_kv", "kv", "cache of a token"]
+    assert token.median < 0.001
+    assert abs(token.worst) < 0.012, "one log prints a rounded size"
 
 
 def test_decode_steps_and_static_batches(shipped: Validation) -> None:

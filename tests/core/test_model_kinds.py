@@ -380,7 +380,7 @@ def test_models_that_contradict_themselves_are_refused_with_their_line(lines: st
     ],
 )
 def test_plans_refuse_what_they_would_count_wrongly(changes: dict[str, object], field: str) -> None:
-    scenario = load_scenario("70b-bf16-8xa100-serve")
+    scenario = load_scenario("70b-64xh100-train")
     for path, value in changes.items():
         scenario = scenario.with_(path, catalogue().models[value] if isinstance(value, str) else value)
     assert field in {violation.field for violation in violations(scenario)}
@@ -397,4 +397,4 @@ def test_a_model_without_attention_says_no_heads() -> None:
     subject = published("state-spaces/mamba-2.8b-hf").spec
     assert (subject.heads, subject.kv_heads, subject.ffn_size) == (0, 0, 0)
     assert "heads" not in write_model(subject)
-    assert violations(load_scenario("70b-bf16-8xa100-serve").with_("model", subject))
+    assert violations(load_scenario("70b-64xh100-train").with_("model", subject))

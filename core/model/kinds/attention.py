@@ -123,6 +123,15 @@ class GroupedAttention(Mixer):
     def kv_share(self, tp: Number) -> Number:
         return kv_of_heads(self.local_kv_heads(tp), self.head_dim, self.value_dim)
 
+    def scale_group(self) -> Number:
+        return self.head_dim
+
+    def kv_heads_to_split(self) -> Number:
+        return self.kv_heads
+
+    def split_sizes(self) -> tuple[Number, ...]:
+        return (self.heads,)
+
     @property
     def limited(self) -> bool:
         """Whether a query looks only at a window or a chunk."""
@@ -158,6 +167,14 @@ class CrossAttention(GroupedAttention):
 
     def vectors(self) -> Number:
         return gated_vectors(super().vectors())
+
+    def text_projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """The matrices of one rank that text tokens pass."""
+        heads = self.local_heads(tp)
+        return (
+            Matrix("queries", self.hidden, width_of_heads(heads, self.head_dim)),
+            Matrix("attention output", width_of_heads(heads, self.value_dim), self.hidden),
+        )
 
     def kv_elements(self) -> Number:
         return 0.0

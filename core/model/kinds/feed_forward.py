@@ -17,6 +17,8 @@ class FeedForwardKind(ABC):
     """One kind of feed-forward part. Parameters are of one layer; `tp` is the tensor parallel degree."""
 
     hidden: Number
+    #: What checkpoints of some number formats leave in 16 bits by this name; routed experts are a part of their own.
+    part = "dense"
 
     @abstractmethod
     def matrices(self) -> Number:
@@ -49,6 +51,10 @@ class FeedForwardKind(ABC):
     def routed_share(self, ep: Number, etp: Number) -> Number:
         """Parameters of routed experts on one rank of `ep` expert parallel groups of `etp` ranks."""
         return 0.0
+
+    def dense_part(self) -> FeedForward | None:
+        """The dense feed-forward part that every token passes, where there is one."""
+        return None
 
     def inactive(self) -> Number:
         """Parameters, biases included, that a token does not meet."""
@@ -93,6 +99,9 @@ class FeedForward(FeedForwardKind):
 
     def share(self, tp: Number) -> Number:
         return count.ffn_share(self.matrices(), tp)
+
+    def dense_part(self) -> FeedForward | None:
+        return self
 
     def local_size(self, tp: Number) -> Number:
         return ffn_width(self.ffn_size, tp, 1)
@@ -235,6 +244,9 @@ class Experts(FeedForwardKind):
     def shared(self) -> FeedForward:
         """The shared experts as one feed-forward part."""
         return FeedForward(self.hidden, self.shared_size, self.gated, self.shared_bias)
+
+    def dense_part(self) -> FeedForward | None:
+        return self.shared() if present(self.shared_size) else None
 
     def inactive(self) -> Number:
         each = expert_parameters(self.expert(), self._biases())

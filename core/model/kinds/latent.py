@@ -112,6 +112,8 @@ class LatentAttention(Mixer):
     `indexer` says whether the layer has an index of its own or uses an earlier layer's.
     """
 
+    part = "latent"
+
     hidden: Number
     heads: Number
     q_rank: Number
@@ -181,7 +183,17 @@ class LatentAttention(Mixer):
             Matrix("index queries", self.q_rank, self.index_heads * self.index_dim),
             Matrix("index keys", self.hidden, self.index_dim + self.index_heads),
         )
-        return (down, query, up, output, *(index if self.indexes else ()))
+        return (down, query, up, *(index if self.indexes else ()), output)
+
+    def absorbed_projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """The matrices of one rank when the latent itself is attended to: the upward ones go to queries and values."""
+        heads = self.local_heads(tp)
+        absorbed = (
+            Matrix("absorbed keys", self.nope_dim, heads * self.kv_rank),
+            Matrix("absorbed values", self.value_dim, heads * self.kv_rank),
+        )
+        first, query, _, *others = self.projections(tp)
+        return (first, query, *absorbed, *others)
 
     def kv_elements(self) -> Number:
         latent = latent_elements(self.kv_rank, self.rope_dim)
@@ -189,6 +201,15 @@ class LatentAttention(Mixer):
 
     def kv_share(self, tp: Number) -> Number:
         return self.kv_elements()
+
+    def index_elements(self) -> Number:
+        return self.index_dim if self.indexes else 0.0
+
+    def scale_group(self) -> Number:
+        return latent_elements(self.kv_rank, self.rope_dim)
+
+    def split_sizes(self) -> tuple[Number, ...]:
+        return (self.heads,)
 
     def pairs(self, tokens: Number, context: Number) -> Number:
         """Pairs of query and key that the core attends to."""
@@ -212,6 +233,9 @@ class LatentAttention(Mixer):
 
     def executed_core_flops(self, tokens: Number, context: Number) -> Number:
         return add_core_flops(self.core_flops(tokens, context), expanding_flops(context, self.expanding()))
+
+    def decode_core_flops(self, context: Number) -> Number:
+        return self.absorbed_core_flops(1, context)
 
     def absorbed_core_flops(self, tokens: Number, context: Number) -> Number:
         """FLOPs of the core when the latent itself is attended to; the matrices cost what they cost expanded."""

@@ -9,7 +9,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...numeric import Number, is_array
+import numpy as np
+
+from ...numeric import Number
 from ...terms import formula
 
 
@@ -26,7 +28,7 @@ class Matrix:
 
 def present(size: Number) -> bool:
     """Whether a size is there at all; 0 stands for absent, and an array is a size that is looked at."""
-    return is_array(size) or bool(size > 0)
+    return isinstance(size, np.ndarray) or bool(size > 0)
 
 
 class State(NamedTuple):
@@ -40,6 +42,8 @@ class Mixer(ABC):
     """One kind of token mixing. Parameters and elements are of one layer; `tp` is the tensor parallel degree."""
 
     hidden: Number
+    #: What checkpoints of some number formats leave in 16 bits by this name.
+    part = "attention"
 
     @abstractmethod
     def matrices(self) -> Number:
@@ -65,6 +69,22 @@ class Mixer(ABC):
         """Elements cached for a text token on one rank."""
         return 0.0
 
+    def index_elements(self) -> Number:
+        """Those of them that only an index reads, which no rank splits."""
+        return 0.0
+
+    def scale_group(self) -> Number:
+        """Cached elements that share a scale in number formats that have one for each head."""
+        return 1.0
+
+    def kv_heads_to_split(self) -> Number:
+        """Parts of the cache that ranks can share out; 1: every rank keeps all of it."""
+        return 1
+
+    def split_sizes(self) -> tuple[Number, ...]:
+        """Numbers of heads or channels that tensor parallel ranks share out."""
+        return ()
+
     def image_elements(self) -> Number:
         """Elements cached for an image token that text attends to across."""
         return 0.0
@@ -81,6 +101,10 @@ class Mixer(ABC):
     def core_flops(self, tokens: Number, context: Number) -> Number:
         """FLOPs beside the matrices of `tokens` new tokens of one sequence over `context` cached ones."""
         return 0.0
+
+    def decode_core_flops(self, context: Number) -> Number:
+        """The same of one decoded token."""
+        return self.core_flops(1, context)
 
     def pair_flops(self) -> Number:
         """FLOPs of one pair of query and key in all heads, as training computes it; 0 where there are no pairs."""

@@ -122,6 +122,9 @@ class LightningAttention(Mixer):
         width = self.heads * self.head_dim / tp
         return Matrix("QKV and gate", self.hidden, 4 * width), Matrix("attention output", width, self.hidden)
 
+    def split_sizes(self) -> tuple[Number, ...]:
+        return (self.heads,)
+
     def state(self) -> State:
         return State(lightning_state(self.heads, self.head_dim), 0.0)
 
@@ -162,6 +165,9 @@ class DeltaNet(Mixer):
         values = self.value_heads * self.value_dim / tp
         fused = (self.channels() + 2 * self.value_heads) / tp + values
         return Matrix("QKV and gates", self.hidden, fused), Matrix("attention output", values, self.hidden)
+
+    def split_sizes(self) -> tuple[Number, ...]:
+        return self.key_heads, self.value_heads
 
     def state(self) -> State:
         return State(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from ...numeric import Number
+from ...numeric import Number, largest
 from ...terms import formula
 from .feed_forward import FeedForwardKind
 from .mixer import Matrix, Mixer, State, add_core_flops, add_elements, add_parameters
@@ -106,6 +106,15 @@ class SideBySide(Mixer):
 
     def kv_share(self, tp: Number) -> Number:
         return reduce(add_elements, [part.kv_share(tp) for part in self.parts])
+
+    def scale_group(self) -> Number:
+        return largest(part.scale_group() for part in self.parts)
+
+    def kv_heads_to_split(self) -> Number:
+        return largest(part.kv_heads_to_split() for part in self.parts)
+
+    def split_sizes(self) -> tuple[Number, ...]:
+        return tuple(size for part in self.parts for size in part.split_sizes())
 
     def state(self) -> State:
         states = [part.state() for part in self.parts]

@@ -131,6 +131,9 @@ class Mamba(Mixer):
             Matrix("out", inner, self.hidden),
         )
 
+    def split_sizes(self) -> tuple[Number, ...]:
+        return (self.inner,)
+
     def state(self) -> State:
         return State(ssm_state(self.inner, self.state_size), convolution_state(self.conv_size, self.inner))
 
@@ -177,6 +180,9 @@ class Mamba2(Mixer):
             Matrix("out", inner, self.hidden),
         )
 
+    def split_sizes(self) -> tuple[Number, ...]:
+        return (self.heads,)
+
     def state(self) -> State:
         return State(ssm_state(self.inner, self.state_size), convolution_state(self.conv_size, self.channels()))
 
@@ -210,6 +216,9 @@ class ShortConvolution(Mixer):
 
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         return Matrix("in", self.hidden, 3 * self.hidden / tp), Matrix("out", self.hidden / tp, self.hidden)
+
+    def split_sizes(self) -> tuple[Number, ...]:
+        return (self.hidden,)
 
     def state(self) -> State:
         return State(0.0, convolution_state(self.conv_size, self.hidden))

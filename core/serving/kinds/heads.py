@@ -1,0 +1,67 @@
+"""Attention over keys and values of heads, whole, in windows or in chunks."""
+
+from __future__ import annotations
+
+from ...ledgers.serving_cache import element_width
+from ...model.cache import kept_tokens
+from ...model.kinds.attention import CrossAttention, GroupedAttention
+from ...model.kinds.mixer import Matrix
+from ...numeric import Number
+from ...sums import add_seconds
+from .. import kernels
+from ..operators import Operator, Rank, both_bytes
+from .mixing import DECODE, PROMPT, Mixing
+
+
+class HeadAttention(Mixing):
+    """Attention of heads; a window or a chunk limits what is read and attended to."""
+
+    def __init__(self, mixer: GroupedAttention, rank: Rank) -> None:
+        super().__init__(mixer, rank)
+        self.attention, kv = mixer, rank.settings.kv
+        self.heads, self.kv_heads = mixer.local_heads(rank.tensor), mixer.local_kv_heads(rank.tensor)
+        self.group = kernels.heads_a_group(mixer.heads, mixer.kv_heads)
+        self.width = element_width(kv.bytes, kv.head_bytes, mixer.scale_group())
+
+    def _kept(self, tokens: Number) -> Number:
+        limit = self.attention.kv_limit
+        return tokens if limit is None else kept_tokens(tokens, limit)
+
+    def _cached(self, sequences: Number, tokens: Number) -> Number:
+        mixer = self.attention
+        return kernels.cache_bytes(sequences, tokens, self.kv_heads, mixer.head_dim, mixer.value_dim, self.width)
+
+    def decode(self, sequences: Number, context: Number) -> tuple[Operator, ...]:
+        mixer, rates, context = self.attention, self.rank.rates, self._kept(context)
+        moved = self._cached(sequences, context)
+        flops = kernels.decode_flops(sequences, context, self.heads, mixer.head_dim, mixer.value_dim)
+        vector = kernels.vector_seconds(flops, self.group, rates.vector, self.rank.settings.engine.tensor_groups)
+        memory = kernels.streaming_seconds(moved, rates.kv)
+        seconds = kernels.decode_attention_seconds(moved, rates.kv, vector)
+        return (Operator(DECODE, flops, moved, vector, memory, seconds, rates.attention_peak, True),)
+
+    def prompt(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> tuple[Operator, ...]:
+        mixer, rates = self.attention, self.rank.rates
+        device, engine = self.rank.settings.device, self.rank.settings.engine
+        if mixer.limited:
+            pairs = mixer.pairs(tokens, kernels.cached_before(keys, tokens))
+        seen = self._kept(keys)
+        flops = kernels.prefill_flops(prompts, pairs, self.heads, mixer.head_dim, mixer.value_dim)
+        math = kernels.prefill_attention_seconds(
+            flops, seen, mixer.head_dim, rates.attention, device.s_half, device.small_head
+        )
+        scores = kernels.score_traffic(prompts, self.heads, tokens, keys, engine.score_bytes)
+        moved, memory = self._cached(prompts, keys), kernels.streaming_seconds(scores, rates.memory)
+        seconds = add_seconds(math, memory)
+        return (Operator(PROMPT, flops, both_bytes(moved, scores), math, memory, seconds, rates.attention_peak, True),)
+
+
+class Across(Mixing):
+    """Attention to image tokens as text alone meets it: queries, and nothing to attend to."""
+
+    def __init__(self, mixer: CrossAttention, rank: Rank) -> None:
+        super().__init__(mixer, rank)
+        self.across = mixer
+
+    def matrices(self) -> tuple[Matrix, ...]:
+        return self.across.text_projections(self.rank.tensor)

@@ -1,0 +1,75 @@
+"""Edits of a serving plan that make room: fewer sequences, smaller formats, more GPUs, a cache that is kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..ledgers.serving_memory import serving_memory
+from ..legality import violations
+from ..model.layers import build
+from ..report import Edit
+from ..scenario import Scenario
+from .rates import has_units
+from .settings import settings_of
+
+#: Formats to try where weights are too large, most accurate first.
+SMALLER = ("fp8", "int8-g128", "int4-g128")
+
+
+def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
+    """Changes after which the plan fits, each tried; where the cache stays short, with fewer sequences as well."""
+    spare = max(0.0, values["memory.headroom_bytes"])
+    for edit in legal_edits(scenario, _candidates(scenario, values)):
+        changed = _changed(scenario, edit)
+        found = serving_memory(changed, build(changed.model), settings_of(changed))
+        room = int(found.full_sequences * found.replicas)
+        if found.headroom >= spare:
+            yield edit
+        elif values["serving.max_concurrency"] < room < changed.serving.concurrency:
+            fewer = ("serving.concurrency", room)
+            yield Edit(f"{edit.label}, concurrency {room}", (*edit.changes, fewer))
+
+
+def _candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
+    serving, parallel, cluster = scenario.serving, scenario.parallelism, scenario.cluster
+    gpus = cluster.gpus
+    most = int(values["serving.max_concurrency"])
+    if 0 < most < serving.concurrency:
+        yield Edit(f"Concurrency {most}", (("serving.concurrency", most),))
+    yield from own_sequences(scenario)
+    if serving.kv_format == "bf16":
+        yield Edit("Cache in fp8", (("serving.kv_format", "fp8"),))
+    bits = settings_of(scenario).weights.bits
+    for name in SMALLER:
+        number = settings_of(scenario.with_("serving.weight_format", name)).weights
+        if number.bits < bits and (number.expanded or has_units(cluster.accelerator, number)):
+            yield Edit(f"Weights in {name}", (("serving.weight_format", name),))
+    for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
+        if wider * parallel.pp <= gpus:
+            yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
+        elif wider <= cluster.accelerator.link.domain:
+            needed, node = int(wider * parallel.pp), int(max(wider, cluster.gpus_per_node))
+            changes = (("parallelism.tp", wider), ("cluster.gpus", needed), ("cluster.gpus_per_node", node))
+            yield Edit(f"TP {wider} on {needed} GPUs", changes)
+
+
+def own_sequences(scenario: Scenario) -> Iterator[Edit]:
+    """Ranks that split every sequence get sequences of their own, and share experts, where these cost memory."""
+    model, tp = build(scenario.model), int(scenario.parallelism.tp)
+    experts = any(block.experts for _, block in model.groups)
+    kept_often = any(block.mixer.kv_elements() and tp > block.mixer.kv_heads_to_split() for _, block in model.groups)
+    if experts and kept_often and scenario.serving.attention_dp == 1:
+        changes = (("parallelism.tp", 1), ("serving.attention_dp", tp), ("parallelism.ep", tp))
+        yield Edit(f"Attention DP {tp}, EP {tp}", changes)
+
+
+def legal_edits(scenario: Scenario, edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Those after which the plan breaks no rule."""
+    return (edit for edit in edits if not violations(_changed(scenario, edit)))
+
+
+def _changed(scenario: Scenario, edit: Edit) -> Scenario:
+    for path, value in edit.changes:
+        scenario = scenario.with_(path, value)
+    return scenario
