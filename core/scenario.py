@@ -109,6 +109,21 @@ class Overlap:
 
 
 @dataclass(frozen=True)
+class Moe:
+    """How routed experts are run: launches, overlap, how evenly tokens fall and what of them is padded or limited."""
+
+    capture: str = "none"
+    overlap: bool = False
+    activation: str = "fused"
+    dispatch_precision: str = "bf16"
+    imbalance: Number = 1.0
+    #: Rows of every expert over the even share; None: as many as are routed to it.
+    capacity: Number | None = None
+    #: Scale-up domains that a token may reach; None: all.
+    route_groups: Number | None = None
+
+
+@dataclass(frozen=True)
 class Fp8:
     """Habits of an 8-bit recipe: the weights' 8-bit copy is kept for the step, and what updated weights travel as."""
 
@@ -223,6 +238,7 @@ class Scenario:
     parallelism: Parallelism = Parallelism()
     training: Training = Training()
     overlap: Overlap = Overlap()
+    moe: Moe = Moe()
     fp8: Fp8 = Fp8()
     pipeline: Pipeline = Pipeline()
     serving: Serving = Serving()

@@ -40,6 +40,10 @@ class Machine:
         """The device for what an 8-bit recipe keeps in 16 bits: attention and output head."""
         return replace(self, rate=self.kept_rate, input_bytes=2.0, cast_bytes=0.0) if self.cast_bytes else self
 
+    def grouped(self, count: Number) -> Machine:
+        """The device for products of several experts in one launch."""
+        return replace(self, rate=kernels.grouped_rate(self.rate, count, self.rates.grouped))
+
     def matrix(
         self,
         rows: Number,

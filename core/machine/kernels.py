@@ -6,7 +6,7 @@ Matrix products run in waves of tiles over the units of the device (a product of
 
 from __future__ import annotations
 
-from ..numeric import Number, ceil, maximum, smallest, where
+from ..numeric import Number, ceil, maximum, minimum, smallest, where
 from ..terms import formula
 
 _TILES = "tile and wave quantisation of library matrix kernels (CUTLASS)"
@@ -73,6 +73,12 @@ def aligned_seconds(math_seconds: Number, alignment: Number) -> Number:
     return math_seconds / alignment
 
 
+@formula("Π·e·g", "FLOP/s", "grouped matrix kernels")
+def grouped_rate(rate: Number, count: Number, relative: Number) -> Number:
+    """Rate of a product of several groups of rows with a matrix each."""
+    return where(count > 1, rate * relative, rate)
+
+
 @formula("Π·e", "FLOP/s")
 def sustained_rate(peak: Number, fraction: Number) -> Number:
     """Rate that long runs reach of a peak."""
@@ -91,18 +97,56 @@ def causal_pairs(sequences: Number, sequence: Number, context_parallel: Number) 
     return sequences * sequence * (sequence + 1) / 2 / context_parallel
 
 
-@formula("F_core", "FLOP", "counting: two products of width d for each pair and head")
-def attention_flops(heads: Number, head_dim: Number, pairs: Number) -> Number:
+@formula("P", "pairs", "tiles at the edges of a mask are computed whole; no more than without the mask")
+def limited_pairs(sequences: Number, pairs: Number, edges: Number, context_parallel: Number, causal: Number) -> Number:
+    """(query, key) pairs that the kernels of one rank compute where a query does not look at all before it."""
+    return minimum(edges * pairs * sequences / context_parallel, causal)
+
+
+@formula("F_core", "FLOP", "counting: two products for each pair and head, of width d for scores and d_v for values")
+def attention_flops(heads: Number, key_dim: Number, value_dim: Number, pairs: Number) -> Number:
     """FLOPs of the attention core for some pairs."""
-    return 4 * heads * head_dim * pairs
+    return 2 * heads * (key_dim + value_dim) * pairs
+
+
+@formula("bytes", "B", "32-bit softmax and dropout over the score matrix, two products")
+def unfused_bytes(tokens: Number, heads: Number, sequence: Number) -> Number:
+    """Bytes unfused attention moves over its scores in one pass."""
+    return 8 * tokens * heads * sequence
+
+
+@formula("F_core", "FLOP", "arXiv 2512.02556")
+def with_index(flops: Number, index: Number, pairs: Number) -> Number:
+    """FLOPs of an attention core and of the index that picks its keys among some pairs."""
+    return flops + index * pairs
+
+
+@formula("F/t", "FLOP")
+def shared_flops(flops: Number, tensor_parallel: Number) -> Number:
+    """FLOPs of one rank of those that split the heads or channels of a recurrence."""
+    return flops / tensor_parallel
+
+
+@formula("t_chunk", "s", "roofline: Williams 2009, CACM 52-4", "exponentials and other work of vector units")
+def chunked_seconds(
+    flops: Number, rate: Number, moved: Number, memory_rate: Number, passes: Number, kernels: Number, launch: Number
+) -> Number:
+    """Time of a recurrence in chunks: its products or its bytes, and its kernels."""
+    return maximum(passes * flops / rate, passes * moved / memory_rate) + kernels * launch
 
 
 @formula("bytes", "B", "FlashAttention, arXiv 2205.14135: q, k, v, o read and written once a pass")
 def flash_bytes(
-    tokens: Number, heads: Number, kv_heads: Number, head_dim: Number, passes: Number, blocks: Number
+    tokens: Number,
+    heads: Number,
+    kv_heads: Number,
+    key_dim: Number,
+    value_dim: Number,
+    passes: Number,
+    blocks: Number,
 ) -> Number:
     """Bytes a flash kernel moves in some passes over some blocks."""
-    return 4 * tokens * (heads + kv_heads) * head_dim * passes * blocks
+    return 2 * tokens * (heads + kv_heads) * (key_dim + value_dim) * passes * blocks
 
 
 @formula("t_fa", "s", "FlashAttention-2 arXiv 2307.08691 and -3 2407.08608 figures: rate over length follows s/(s+512)")

@@ -45,6 +45,7 @@ class Rates:
     band_high: Number | None
     first_year: Number
     eager_passes: Number
+    grouped: Number
     small_head: Number
     #: Tokens at the fullest of the ranks that experts lie on, over the mean.
     imbalance: Number

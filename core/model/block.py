@@ -65,6 +65,11 @@ class Block:
     def hidden(self) -> Number:
         return self.mixer.hidden
 
+    @property
+    def joins(self) -> int:
+        """Times the block adds to the residual stream: once for each part, once where both stand side by side."""
+        return 1 if self.parallel else 2 - isinstance(self.mixer, NoMixer) - isinstance(self.ffn, NoFeedForward)
+
     def norm_parameters(self) -> Number:
         return count.norm_vectors(self.hidden, self.norms, self.norm_vectors)
 

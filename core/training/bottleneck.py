@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
 from ..numeric import Number, largest, maximum, minimum, where
 from ..report import Point
-from ..scenario import Scenario
 from ..sums import times_seconds, total_seconds
 from ..terms import formula
 from .layout import Layout
-from .operators import block_count
+from .operators import Operator, block_count
 from .step import StepTime
 
 
@@ -19,12 +17,6 @@ from .step import StepTime
 def without_launches(seconds: Number, launches: Number, launch: Number) -> Number:
     """Time of an operator beside the fixed cost of its kernels."""
     return maximum(0.0, seconds - launches * launch)
-
-
-@formula("n", "kernels")
-def kernels_of_step(forward: Number, backward: Number, blocks: Number) -> Number:
-    """Kernels of an operator in a step: forward passes and backward kernels in every block."""
-    return (forward + backward) * blocks
 
 
 @formula("idle", "s")
@@ -78,18 +70,26 @@ def binding(
     )
 
 
-def bottleneck(scenario: Scenario, layout: Layout, step: StepTime, points: list[Point], values: dict[str, Any]) -> Any:
+@formula("m·Σ launches", "s")
+def expert_launches(blocks: Number, forward: Number, backward: Number) -> Number:
+    """Time the host takes for the kernels of experts in a step; mean over stages."""
+    return blocks * (forward + backward)
+
+
+def bottleneck(
+    layout: Layout, step: StepTime, points: list[Point], operators: list[Operator], values: dict[str, Any]
+) -> Any:
     """The word for what binds a step of one scenario, from its operators on the roofline."""
-    products, _norms, core = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
-    blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
-    matrices, attention = kernels_of_step(products, 2.0, blocks), kernels_of_step(core, 3.0, blocks)
-    counts = dict.fromkeys(step.pipeline.block.operators, matrices) | {"attention": attention}
-    launch = step.machine.rates.t_k
+    counts = {each.name: each.launches for each in operators}
+    launch, block = step.machine.rates.t_k, step.pipeline.block
     bound: dict[str, list[Number]] = {"compute": [0.0], "memory": [0.0], "launch": [0.0]}
     for point in points:
         count = counts.get(point.name, 0.0)
         bound.setdefault(point.bound, []).append(without_launches(point.seconds, count, launch))
         bound["launch"].append(times_seconds(count, launch))
+    if any(each.experts for each in step.pipeline.blocks):
+        blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
+        bound["launch"].append(expert_launches(blocks, block.forward.launches, block.backward.launches))
     pipe = step.pipeline
     idle = pipeline_idle(pipe.bubble, layout.micro_batches, pipe.slowest_stage, pipe.mean_stage)
     compute, memory, launches = (total_seconds(bound[word]) for word in ("compute", "memory", "launch"))

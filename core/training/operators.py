@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
-from ..machine import kernels
-from ..model.kinds.mixer import Matrix
+from ..model.kinds.mixer import add_core_flops
 from ..model.layers import Model
 from ..numeric import Number
 from ..report import Point
 from ..roofline import Roof
 from ..scenario import Scenario
-from ..sums import total_bytes
+from ..sums import add_bytes, add_seconds, total_bytes
 from ..terms import formula
+from .block import BlockTime, Core, Product
 from .layout import Layout
-from .projections import projections
 from .step import StepTime
 
 
@@ -45,10 +46,10 @@ def core_step_flops(flops: Number, passes: Number, blocks: Number) -> Number:
     return flops * passes * blocks
 
 
-@formula("bytes", "B", "32-bit softmax and dropout over the score matrix, two products")
-def unfused_bytes(tokens: Number, heads: Number, sequence: Number, passes: Number, blocks: Number) -> Number:
-    """Bytes unfused attention moves over its scores in a step on one GPU."""
-    return 8 * tokens * heads * sequence * passes * blocks
+@formula("bytes", "B")
+def core_step_bytes(moved: Number, passes: Number, blocks: Number) -> Number:
+    """Bytes a core moves in a step on one GPU."""
+    return moved * passes * blocks
 
 
 @formula("n", "times")
@@ -75,41 +76,111 @@ def flops_per_gpu(flops: Number, gpus: Number) -> Number:
     return flops / gpus
 
 
+@dataclass(frozen=True)
+class Operator:
+    """One kind of kernel in a step on one GPU: its work, its seconds, what binds it, and how many kernels."""
+
+    name: str
+    flops: Number
+    moved: Number
+    seconds: Number
+    bound: str
+    launches: Number
+
+    def joined(self, other: Operator) -> Operator:
+        """The same kernels in blocks of two kinds."""
+        return Operator(
+            self.name,
+            add_core_flops(self.flops, other.flops),
+            add_bytes(self.moved, other.moved),
+            add_seconds(self.seconds, other.seconds),
+            self.bound,
+            add_kernels(self.launches, other.launches),
+        )
+
+
+@formula("Σ", "kernels")
+def add_kernels(first: Number, second: Number) -> Number:
+    """Kernels of two things."""
+    return first + second
+
+
+@formula("n", "kernels")
+def kernels_of_step(forward: Number, backward: Number, blocks: Number) -> Number:
+    """Kernels of an operator in a step: forward passes and backward kernels in every block."""
+    return (forward + backward) * blocks
+
+
+def block_operators(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Operator]:
+    """Matrix products, cores and routers of all blocks; those of one name together, products before cores."""
+    passes = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
+    products: dict[str, Operator] = {}
+    others: dict[str, Operator] = {}
+    for (layers, _), block in zip(model.groups, step.pipeline.blocks, strict=True):
+        blocks = block_count(layers, layout.pipeline, layout.micro_batches)
+        for product in block.products:
+            _add(products, _product(product, passes[0], blocks, step.machine.memory_rate))
+        for core in block.cores:
+            _add(others, _core(core, passes[2], blocks))
+        if block.experts:
+            _add(others, _router(block, passes[0], blocks, step.machine.memory_rate))
+    return [*products.values(), *others.values()]
+
+
+def _add(found: dict[str, Operator], more: Operator) -> None:
+    found[more.name] = found[more.name].joined(more) if more.name in found else more
+
+
+def _product(product: Product, again: Number, blocks: Number, memory_rate: Number) -> Operator:
+    ahead, back, weight = product.forward, product.input_gradient, product.weight_gradient
+    return Operator(
+        product.name,
+        products_flops(product.rows, product.inputs, product.outputs, 2.0 + again, blocks),
+        sum_of_kernels(ahead.moved, again, back.moved, weight.moved, blocks),
+        seconds_of_kernels(ahead.seconds, again, back.seconds, weight.seconds, blocks),
+        _bound(ahead.math, ahead.moved, memory_rate),
+        kernels_of_step(again, 2.0, blocks),
+    )
+
+
+def _core(core: Core, again: Number, blocks: Number) -> Operator:
+    return Operator(
+        core.name,
+        core_step_flops(core.flops, core.flops_back + again, blocks),
+        core_step_bytes(core.moved, core.moved_back + again, blocks),
+        step_share(core.forward, again, core.backward, blocks),
+        core.bound,
+        kernels_of_step(again, 3.0, blocks),
+    )
+
+
+def _router(block: BlockTime, again: Number, blocks: Number, memory_rate: Number) -> Operator:
+    """Router and rewriting of token copies: small kernels, bound by the bytes they move."""
+    seconds = step_share(block.forward.routing, again, block.backward.routing, blocks)
+    moved = bytes_of_seconds(seconds, memory_rate)
+    return Operator("router", pointwise_flops(moved), moved, seconds, "memory", kernels_of_step(again, 1.0, blocks))
+
+
 def operator_points(
-    scenario: Scenario, model: Model, layout: Layout, step: StepTime, model_flops: Number, peak: Number
+    scenario: Scenario, layout: Layout, step: StepTime, operators: list[Operator], whole: tuple[Number, Number]
 ) -> list[Point]:
-    """Matrices, attention, pointwise kernels, optimizer, and the whole step."""
+    """Matrices, cores, pointwise kernels, optimizer, and the whole step; `whole` is its model FLOPs and the peak."""
+    model_flops, peak = whole
     block, memory_rate = step.pipeline.block, step.machine.memory_rate
     roof = Roof(peak, scenario.cluster.accelerator.memory_bandwidth)
     blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
-    products, norms, core = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
-    separate = scenario.training.projections == "separate"
+    norms = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)[1]
     seconds = step_share(block.forward.pointwise, norms, block.backward.pointwise, blocks)
     streamed = bytes_of_seconds(seconds, memory_rate)
     optimizer = bytes_of_seconds(step.optimizer, memory_rate)
     points = [
-        *_matrix_points(projections(model.block, layout.tensor, separate), layout, step, blocks, products, roof),
-        _attention_point(scenario, model, layout, step, blocks, core, roof),
+        *(roof.point(each.name, "step", each.flops, each.moved, each.seconds, each.bound) for each in operators),
         roof.point("norms and activation", "step", pointwise_flops(streamed), streamed, seconds, "memory"),
         roof.point("optimizer", "step", adam_flops(optimizer), optimizer, step.optimizer, "memory"),
     ]
     flops = flops_per_gpu(model_flops, scenario.cluster.gpus)
     moved = total_bytes([operator.bytes for operator in points])
     return [*points, roof.point("whole step", "step", flops, moved, step.seconds, "")]
-
-
-def _matrix_points(
-    matrices: list[tuple[Matrix, bool]], layout: Layout, step: StepTime, blocks: Number, again: Number, roof: Roof
-) -> list[Point]:
-    points: list[Point] = []
-    for matrix, _ in matrices:
-        ahead, back, weight = step.pipeline.block.operators[matrix.name]
-        flops = products_flops(layout.tokens, matrix.inputs, matrix.outputs, 2.0 + again, blocks)
-        moved = sum_of_kernels(ahead.moved, again, back.moved, weight.moved, blocks)
-        seconds = seconds_of_kernels(ahead.seconds, again, back.seconds, weight.seconds, blocks)
-        bound = _bound(ahead.math, ahead.moved, step.machine.memory_rate)
-        points.append(roof.point(matrix.name, "step", flops, moved, seconds, bound))
-    return points
 
 
 @formula("F_pw", "FLOP", "a norm's two FLOPs for each 16-bit element read and written")
@@ -126,20 +197,3 @@ def adam_flops(moved: Number) -> Number:
 
 def _bound(math: Number, moved: Number, memory_rate: Number) -> str:
     return "compute" if math >= moved / memory_rate else "memory"
-
-
-def _attention_point(
-    scenario: Scenario, model: Model, layout: Layout, step: StepTime, blocks: Number, again: Number, roof: Roof
-) -> Point:
-    attention, block = model.block.attention, step.pipeline.block
-    heads, kv_heads = attention.local_heads(layout.tensor), attention.local_kv_heads(layout.tensor)
-    pairs = kernels.causal_pairs(layout.micro_batch, layout.sequence, layout.context)
-    one = kernels.attention_flops(heads, attention.head_dim, pairs)
-    flash = scenario.training.attention == "flash"
-    flops = core_step_flops(one, (2.5 if flash else 2.0) + again, blocks)
-    if flash:
-        moved = kernels.flash_bytes(layout.tokens, heads, kv_heads, attention.head_dim, 2.0 + again, blocks)
-    else:
-        moved = unfused_bytes(layout.tokens, heads, layout.sequence, 2.0 + again, blocks)
-    seconds = step_share(block.forward.attention, again, block.backward.attention, blocks)
-    return roof.point("attention", "step", flops, moved, seconds, "compute" if flash else "memory")

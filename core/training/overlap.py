@@ -68,9 +68,26 @@ def pass_seconds(
     context: Number,
     accumulation: Number,
     casts: Number,
+    routing: Number,
+    launches: Number,
+    expert: Number,
 ) -> Number:
     """Time of one pass over one block."""
-    return matrices + attention + pointwise + tensor + context + accumulation + casts
+    return matrices + attention + pointwise + tensor + context + accumulation + casts + routing + launches + expert
+
+
+@formula("t_compute", "s")
+def compute_seconds(
+    matrices: Number,
+    attention: Number,
+    pointwise: Number,
+    accumulation: Number,
+    casts: Number,
+    routing: Number,
+    launches: Number,
+) -> Number:
+    """Time of the kernels of one pass over one block that compute, and of their launches."""
+    return matrices + attention + pointwise + accumulation + casts + routing + launches
 
 
 @formula("t/m", "s", "a low-precision copy of the weights is kept for the step")
@@ -91,10 +108,16 @@ def tensor_share(tensor_parallel: Number) -> Number:
     return 1 / tensor_parallel
 
 
-@formula("(n + n')·d", "elements")
-def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
-    """Width of two sets of heads side by side."""
-    return (heads + more_heads) * head_dim
+@formula("n·(d+d_v)", "elements")
+def exchanged_elements(heads: Number, key_dim: Number, value_dim: Number) -> Number:
+    """Elements of the keys and values of one token on one rank."""
+    return heads * (key_dim + value_dim)
+
+
+@formula("(d+d_v)/2", "elements")
+def mean_head(key_dim: Number, value_dim: Number) -> Number:
+    """Mean width of a head: queries and keys have one, values and outputs the other."""
+    return (key_dim + value_dim) / 2
 
 
 @formula("max(g/t, c)", "heads", "Ulysses, arXiv 2309.14509: a rank needs a whole head of keys and values")

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..machine.collectives import collective
+from ..model.layers import Model
 from ..numeric import Number, largest, maximum, minimum, where
-from ..sums import add_seconds, times_seconds
+from ..sums import add_seconds, times_seconds, total_seconds
 from ..terms import formula
 from .block import BlockTime
 from .ends import EndTime
 from .layout import Layout
 from .overlap import pointwise_bytes
+from .stage_kinds import StageKinds
 
 
 @formula("t_stage", "s")
@@ -109,12 +111,22 @@ def mean_of_layers(layers: Number, seconds: Number, pipeline: Number) -> Number:
 
 
 @dataclass(frozen=True)
-class PipelineTime:
-    """Seconds of the pipeline in one step and what they are made of."""
+class PartTimes:
+    """Times of a block of each kind, their mean, and the ends of the model, from which stages are made."""
 
+    blocks: tuple[BlockTime, ...]
     block: BlockTime
     embedding: EndTime
     head: EndTime
+
+
+@dataclass(frozen=True)
+class PipelineTime:
+    """Seconds of the pipeline in one step and what they are made of."""
+
+    #: A block of each kind, and their mean.
+    blocks: tuple[BlockTime, ...]
+    block: BlockTime
     transfer: Number
     slowest_stage: Number
     mean_stage: Number
@@ -130,25 +142,24 @@ def steady_seconds(micro_batches: Number, slowest: Number) -> Number:
     return micro_batches * slowest
 
 
-def pipeline_time(
-    layout: Layout, block: BlockTime, embedding: EndTime, head: EndTime, kappa: Number, hidden: Number
-) -> PipelineTime:
-    """Stages, transfers and bubble of a layout whose block and ends are timed."""
+def pipeline_time(model: Model, layout: Layout, parts: PartTimes, kappa: Number) -> PipelineTime:
+    """Stages, transfers and bubble of a layout whose blocks and ends are timed."""
+    block, embedding, head = parts.block, parts.embedding, parts.head
     one_block = add_seconds(block.forward_seconds, block.backward_seconds)
     front, back = add_seconds(embedding.forward, embedding.backward), add_seconds(head.forward, head.backward)
-    transfer = _transfer(layout, hidden)
+    transfer = _transfer(layout, model.hidden)
     waited = only_in_pipeline(layout.pipeline, waited_transfers(layout.virtual, transfer, layout.async_transfer))
+    kinds = StageKinds(model, layout.stages, layout.pipeline)
     stages = [
         stage_seconds(
-            layout.stages.layers_on(stage),
-            one_block,
+            *_layers(kinds.on(stage), parts.blocks, one_block),
             where(stage == 0, 1.0, 0.0),
             front,
             where(stage == layout.pipeline - 1, 1.0, 0.0),
             back,
             waited,
         )
-        for stage in layout.stages.distinct()
+        for stage in kinds.distinct()
     ]
     slowest = largest(stages) if len(stages) > 1 else stages[0]
     mean = mean_stage_seconds(layout.layers, one_block, front, back, layout.pipeline, waited)
@@ -159,7 +170,15 @@ def pipeline_time(
         ),
     )
     bubble = _bubble(layout, block, embedding, head, mean, waited)
-    return PipelineTime(block, embedding, head, transfer, slowest, mean, bubble, behind, waited)
+    return PipelineTime(parts.blocks, block, transfer, slowest, mean, bubble, behind, waited)
+
+
+def _layers(counts: tuple[Number, ...], blocks: tuple[BlockTime, ...], one_block: Number) -> tuple[Number, Number]:
+    """How often what takes how long on a stage: its layers, or all of them once where they are of several kinds."""
+    if len(blocks) == 1:
+        return counts[0], one_block
+    each = (add_seconds(block.forward_seconds, block.backward_seconds) for block in blocks)
+    return 1.0, total_seconds([times_seconds(count, seconds) for count, seconds in zip(counts, each, strict=True)])
 
 
 def _bubble(

@@ -281,5 +281,6 @@ def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, st
         "roofline.knee": knee(peak, device.memory_bandwidth),
     }
     if not is_array(step.seconds):
-        sheet.points = operators.operator_points(scenario, model, layout, step, flops, peak)
-        sheet.values["time.bottleneck"] = bottleneck(scenario, layout, step, sheet.points, sheet.values)
+        found = operators.block_operators(scenario, model, layout, step)
+        sheet.points = operators.operator_points(scenario, layout, step, found, (flops, peak))
+        sheet.values["time.bottleneck"] = bottleneck(layout, step, sheet.points, found, sheet.values)

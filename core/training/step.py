@@ -14,11 +14,11 @@ from ..numeric import Number, is_array, log, maximum, sqrt, where
 from ..scenario import Scenario
 from ..sums import add_seconds
 from ..terms import formula
-from .block import BlockTime, BlockTimer
+from .block import BlockTimer, mean_block
 from .data_parallel import DataParallel, DataParallelTime, only_if_sharded
-from .ends import EndTime, embedding_time, head_time
+from .ends import embedding_time, head_time
 from .layout import Layout
-from .pipeline import PipelineTime, in_one_domain, pipeline_time, steady_seconds
+from .pipeline import PartTimes, PipelineTime, in_one_domain, pipeline_time, steady_seconds
 from .stages import TimedStages, balanced_last_layers
 
 #: Bytes an optimizer step moves per owned parameter beside 2 per gradient byte, unfused and fused.
@@ -89,22 +89,15 @@ class StepTime:
     machine: Machine
 
 
-@dataclass(frozen=True)
-class PartTimes:
-    """Times of one block and of the ends of the model, from which stages are made."""
-
-    block: BlockTime
-    embedding: EndTime
-    head: EndTime
-
-
 def time_parts(scenario: Scenario, model: Model, layout: Layout, machine: Machine) -> PartTimes:
-    """Time a block, the embedding and the head of a layout."""
+    """Time a block of each kind, the embedding and the head of a layout."""
     framework = table("frameworks")[scenario.training.framework]
     spec = model.spec
     vocabulary = padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
+    blocks = tuple(BlockTimer(block, layout, machine, scenario).time() for _, block in model.groups)
     return PartTimes(
-        BlockTimer(model.block, layout, machine, scenario).time(),
+        blocks,
+        mean_block([layers for layers, _ in model.groups], blocks, model.layers),
         embedding_time(model.hidden, layout, machine),
         head_time(model.hidden, vocabulary, layout, machine, framework),
     )
@@ -126,7 +119,7 @@ def step_time(
     """Time of one step of a layout whose parts are timed."""
     rates = machine.rates
     framework = table("frameworks")[scenario.training.framework]
-    pipe = pipeline_time(layout, parts.block, parts.embedding, parts.head, rates.kappa, model.hidden)
+    pipe = pipeline_time(model, layout, parts, rates.kappa)
     head = 0.0 if model.spec.tied else memory.embedding_share
     reduction = DataParallel(
         scenario,

@@ -10,7 +10,7 @@ from ..scenario import Scenario
 from ..sums import add_bytes, times_bytes, times_seconds
 from ..terms import formula
 from .layout import Layout
-from .overlap import elements, exchanged_kv_heads, heads_width, pointwise_bytes
+from .overlap import elements, pointwise_bytes
 from .pipeline import boundary_bytes, in_one_domain, only_in_pipeline
 from .step import StepTime
 
@@ -76,7 +76,7 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
     if _present(layout.tensor):
         rows += _tensor_rows(scenario, model, layout, step)
     if _present(layout.context):
-        rows.append(_context_row(scenario, model, layout, step))
+        rows.append(_context_row(scenario, layout, step))
     if _present(layout.pipeline):
         rows.append(_pipeline_row(layout, step, model))
     if _present(layout.data_group.ranks):
@@ -120,7 +120,7 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
 def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
     block, group = step.pipeline.block, layout.tensor_group
     again = forward_passes(1.0 if scenario.training.recompute == "full" else 0.0)
-    pairs = float(model.block.norms)
+    pairs = block.tensor_pairs
     buffer = pointwise_bytes(2.0, elements(layout.tokens, model.hidden, 1.0))
     sent = collective("all-reduce", buffer, group, layout.fabric).sent
     gathered = collective("all-gather", buffer, group, layout.fabric).sent
@@ -186,21 +186,12 @@ def ends_per_step(micro_batches: Number, pipeline: Number) -> Number:
     return 2 * micro_batches / pipeline
 
 
-def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> Row:
-    block, attention = step.pipeline.block, model.block.attention
+def _context_row(scenario: Scenario, layout: Layout, step: StepTime) -> Row:
+    block = step.pipeline.block
     count = block_passes(layout.layers, layout.pipeline, layout.micro_batches, 1.0)
     again = forward_passes(1.0 if scenario.training.recompute == "full" else 0.0)
     scheme, group = layout.context_scheme, layout.context_group
-    heads, kv_heads = attention.local_heads(layout.tensor), attention.local_kv_heads(layout.tensor)
-    if scheme == "ulysses":
-        exchanged = heads_width(heads, exchanged_kv_heads(kv_heads, layout.context), attention.head_dim)
-        width = elements(exchanged, 2.0, 1.0)
-        buffer, kind, back = pointwise_bytes(2.0, elements(layout.tokens, width, 1.0)), "all-to-all", 1.0
-    else:
-        width = heads_width(kv_heads, kv_heads, attention.head_dim)
-        buffer = pointwise_bytes(2.0, elements(layout.micro_batch, layout.sequence, width))
-        kind, back = "all-gather", 2.0
-    sent = collective(kind, buffer, group, layout.fabric).sent
+    kind, back = ("all-to-all", 1.0) if scheme == "ulysses" else ("all-gather", 2.0)
     ahead, behind = block.forward, block.backward
     return _row(
         "context parallel keys and values",
@@ -210,7 +201,7 @@ def _context_row(scenario: Scenario, model: Model, layout: Layout, step: StepTim
         layout.context,
         group.outside,
         count,
-        times_bytes(count, sent_in_passes(sent, again, back)),
+        times_bytes(count, sent_in_passes(block.context_sent, again, back)),
         times_seconds(count, both_passes(ahead.context_traffic, again, behind.context_traffic)),
         "attention of the previous chunk" if scheme == "ring" else "",
         times_seconds(count, both_passes(ahead.context, again, behind.context)),

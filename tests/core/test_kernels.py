@@ -94,7 +94,7 @@ def test_flash_attention_over_length(accelerator: str, kernel: str, published: d
     scenario = plan("llama-2-7b", accelerator, training__attention_kernel=kernel)
     constants, peak = rates(scenario), peak_flops(scenario.cluster.accelerator, "bf16")
     for length, tflops in published.items():
-        flops = attention_flops(16, 128, causal_pairs(16384 / length, length, 1))
+        flops = attention_flops(16, 128, 128, causal_pairs(16384 / length, length, 1))
         ahead, back = (
             flash_seconds(flops, peak, rate, 1.0, constants.s_half, length, passes, 0, 1, 0, 0)
             for rate, passes in ((constants.e_fa_forward, 1.0), (constants.e_fa_backward, 2.5))
@@ -105,7 +105,7 @@ def test_flash_attention_over_length(accelerator: str, kernel: str, published: d
 def test_head_sizes_are_padded_to_the_step_of_the_kernel() -> None:
     # FlashAttention-2 has kernels in steps of 32 (96 is its own size), cuDNN in steps of 64
     base = plan(gpt(1, 96 * 32, 32), "h100-sxm-80gb", cluster__gpus=1, training__sequence_length=4096)
-    flops = attention_flops(32, 96, causal_pairs(1, 4096, 1)) * (1 + 512 / 4096)
+    flops = attention_flops(32, 96, 96, causal_pairs(1, 4096, 1)) * (1 + 512 / 4096)
     for kernel, rate, padding in (("fa2", 0.37, 96), ("cudnn", 0.58, 128)):
         seconds = block_time(base.with_("training.attention_kernel", kernel)).forward.attention - 3e-6
         assert seconds == pytest.approx(flops / (989.4e12 * rate * 0.95 * 96 / padding), rel=1e-9), kernel
@@ -117,7 +117,7 @@ def test_head_sizes_are_padded_to_the_step_of_the_kernel() -> None:
 
 def test_flash_attention_is_not_faster_than_its_peak() -> None:
     found = block_time(plan("llama-3-8b", "h100-sxm-80gb", cluster__gpus=1, training__sequence_length=131072))
-    flops = attention_flops(32, 128, causal_pairs(1, 131072, 1))
+    flops = attention_flops(32, 128, 128, causal_pairs(1, 131072, 1))
     assert flops / found.forward.attention < 0.58 * 989.4e12
     assert 2.5 * flops / found.backward.attention < 0.48 * 989.4e12
 

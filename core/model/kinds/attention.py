@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...numeric import Number, maximum
 from ...terms import formula
 from .. import parameters as count
-from .mixer import Matrix, Mixer, pairs_flops, present
+from .mixer import Heads, Matrix, Mixer, Stream, pairs_flops, present
 from .pairs import causal_pairs, chunked, cross_pairs, windowed
 
 
@@ -45,6 +45,16 @@ def kv_of_heads(kv_heads: Number, head_dim: Number, value_dim: Number) -> Number
 def pair_flops(heads: Number, head_dim: Number, value_dim: Number) -> Number:
     """FLOPs of one pair of query and key in all heads."""
     return 2 * heads * (head_dim + value_dim)
+
+
+@formula("(n + n')·d", "elements")
+def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
+    """Width of two sets of heads side by side."""
+    return (heads + more_heads) * head_dim
+
+
+#: Pairs that a kernel computes for each pair inside a sliding window: the tiles at its edges are computed whole.
+WINDOW_EDGES = 1.6
 
 
 @formula("P_cross,vec", "parameters", "arXiv 2407.21783, section 7.1")
@@ -117,6 +127,31 @@ class GroupedAttention(Mixer):
             Matrix("attention output", width_of_heads(heads, self.value_dim), self.hidden),
         )
 
+    def heads_on(self, tp: Number) -> Heads | None:
+        return Heads(self.local_heads(tp), self.local_kv_heads(tp), self.head_dim, self.value_dim)
+
+    @property
+    def core_name(self) -> str:
+        if not self.limited:
+            return "attention"
+        return "attention in chunks" if self.chunked else "attention in a window"
+
+    @property
+    def edge_work(self) -> float:
+        return WINDOW_EDGES if self.limited and not self.chunked else 1.0
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        heads = self.local_heads(tp)
+        queries = heads_width(heads, self.local_kv_heads(tp), self.head_dim)
+        values = width_of_heads(heads, self.value_dim)
+        streams = [
+            (self.rotary, Stream(queries, 4.0, 4.0)),
+            (self.qk_norm, Stream(queries, 4.0, 10.0, 2, 2)),
+            (self.output_gate, Stream(values, 6.0, 10.0)),
+            (self.inner_norm, Stream(values, 4.0, 10.0, 1, 2)),
+        ]
+        return tuple(stream for there, stream in streams if there)
+
     def kv_elements(self) -> Number:
         return kv_of_heads(self.kv_heads, self.head_dim, self.value_dim)
 
@@ -184,6 +219,13 @@ class CrossAttention(GroupedAttention):
 
     def pair_flops(self) -> Number:
         return 0.0
+
+    def heads_on(self, tp: Number) -> Heads | None:
+        return None
+
+    @property
+    def has_core(self) -> bool:
+        return False
 
     def image_elements(self) -> Number:
         return kv_of_heads(self.kv_heads, self.head_dim, self.value_dim)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...numeric import Number
 from ...terms import formula
 from .. import parameters as count
-from .mixer import Matrix, add_parameters, present
+from .mixer import Matrix, Stream, add_parameters, present
 
 _MOE = "Shazeer 2017, arXiv 1701.06538; shared experts: DeepSeekMoE, arXiv 2401.06066"
 
@@ -35,6 +35,10 @@ class FeedForwardKind(ABC):
     @abstractmethod
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         """The matrices of one rank that every token passes."""
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        """Pointwise kernels over what every token passes: activation, biases, norms inside."""
+        return ()
 
     def active_matrices(self) -> Number:
         """Parameters that multiply a token."""
@@ -105,6 +109,16 @@ class FeedForward(FeedForwardKind):
 
     def local_size(self, tp: Number) -> Number:
         return ffn_width(self.ffn_size, tp, 1)
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        inner = self.local_size(tp)
+        activation = Stream(inner, 6.0, 10.0, steps=True) if self.gated else Stream(inner, 4.0, 6.0, steps=True)
+        streams = (
+            (True, activation),
+            (self.mlp_bias, Stream(inner, 0.0, 2.0, 0)),
+            (self.inner_norm, Stream(inner, 4.0, 10.0, 1, 2)),
+        )
+        return tuple(stream for there, stream in streams if there)
 
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         return (
@@ -270,10 +284,25 @@ class Experts(FeedForwardKind):
         return add_parameters(self.common_share(tp), routed_share(self.experts, self.expert(), 1, tp))
 
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
-        router = Matrix("router", self.hidden, self.experts)
-        if not present(self.shared_size):
-            return (router,)
-        return (router, *self.shared().projections(tp))
+        return (self.router(), *self.shared_projections(tp))
+
+    def router(self) -> Matrix:
+        """The matrix that scores experts, whole on every rank."""
+        return Matrix("router", self.hidden, self.experts, True)
+
+    def shared_projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """The matrices of the shared experts on one rank, and those into a latent and out of it."""
+        shared = self.shared().projections(tp) if present(self.shared_size) else ()
+        if not present(self.latent):
+            return shared
+        into, out = (
+            Matrix("into latent", self.hidden, self.latent, True),
+            Matrix("from latent", self.latent, self.hidden, True),
+        )
+        return (into, *shared, out)
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        return self.shared().pointwise(tp) if present(self.shared_size) else ()
 
     def expert_projections(self, etp: Number) -> tuple[Matrix, ...]:
         """The matrices of one routed expert on one of the `etp` ranks that split it."""

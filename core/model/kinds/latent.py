@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ...numeric import Number, where
 from ...terms import formula
 from .attention import heads_share
-from .mixer import Matrix, Mixer, add_core_flops, add_elements, add_parameters, pairs_flops, present
+from .mixer import Heads, Matrix, Mixer, Stream, add_core_flops, add_elements, add_parameters, pairs_flops, present
 from .pairs import causal_pairs, windowed
 
 _SOURCE = "arXiv 2405.04434, section 2.1"
@@ -67,6 +67,12 @@ def latent_share(
 def latent_elements(kv_rank: Number, rope_dim: Number) -> Number:
     """Cached elements of one token in one layer: the latent and the rotary key that all heads share."""
     return kv_rank + rope_dim
+
+
+@formula("a·(2(d_n+d_r)+d_v)/t", "elements", "queries, keys and values put together of their parts and rotated")
+def latent_heads_width(heads: Number, nope_dim: Number, rope_dim: Number, value_dim: Number) -> Number:
+    """Width of what latent attention puts together for its core."""
+    return heads * (2 * (nope_dim + rope_dim) + value_dim)
 
 
 @formula("F_pair", "FLOP", _SOURCE)
@@ -127,6 +133,7 @@ class LatentAttention(Mixer):
     index_dim: Number = 0
     index_topk: Number = 0
     indexer: bool = True
+    core_name = "latent attention"
 
     @property
     def indexes(self) -> bool:
@@ -176,12 +183,14 @@ class LatentAttention(Mixer):
             self.q_rank if compressed else self.hidden,
             heads * (self.nope_dim + self.rope_dim),
         )
-        down = Matrix("latent down", self.hidden, self.kv_rank + self.rope_dim + (self.q_rank if compressed else 0))
+        down = Matrix(
+            "latent down", self.hidden, self.kv_rank + self.rope_dim + (self.q_rank if compressed else 0), True
+        )
         up = Matrix("latent up", self.kv_rank, heads * (self.nope_dim + self.value_dim))
         output = Matrix("attention output", heads * self.value_dim, self.hidden)
         index = (
-            Matrix("index queries", self.q_rank, self.index_heads * self.index_dim),
-            Matrix("index keys", self.hidden, self.index_dim + self.index_heads),
+            Matrix("index queries", self.q_rank, self.index_heads * self.index_dim, True),
+            Matrix("index keys", self.hidden, self.index_dim + self.index_heads, True),
         )
         return (down, query, up, *(index if self.indexes else ()), output)
 
@@ -194,6 +203,17 @@ class LatentAttention(Mixer):
         )
         first, query, _, *others = self.projections(tp)
         return (first, query, *absorbed, *others)
+
+    def heads_on(self, tp: Number) -> Heads | None:
+        heads = self.local_heads(tp)
+        return Heads(heads, heads, self.nope_dim + self.rope_dim, self.value_dim)
+
+    def index_flops(self) -> Number:
+        return index_pair_flops(self.index_heads, self.index_dim) if self.indexes else 0.0
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        heads = latent_heads_width(self.local_heads(tp), self.nope_dim, self.rope_dim, self.value_dim)
+        return Stream(heads, 4.0, 6.0, 4, 4), Stream(self.q_rank + self.kv_rank, 4.0, 6.0, 2, 2)
 
     def kv_elements(self) -> Number:
         latent = latent_elements(self.kv_rank, self.rope_dim)

@@ -22,8 +22,8 @@ class Matrix:
     name: str
     inputs: Number
     outputs: Number
-    #: Whether its input is the one an earlier matrix of the block has read already (fused stacks read it once).
-    split: str = "column"
+    #: Kept whole on every rank, which multiplies its share of the sequence where there is sequence parallelism.
+    whole: bool = False
 
 
 def present(size: Number) -> bool:
@@ -36,6 +36,29 @@ class State(NamedTuple):
 
     recurrent: Number = 0.0
     convolution: Number = 0.0
+
+
+class Stream(NamedTuple):
+    """Pointwise kernels over a tensor: its width on one rank, bytes of an element forward and backward, launches.
+
+    `steps` says that an eager framework runs it step by step.
+    """
+
+    width: Number
+    forward: float
+    backward: float
+    launches: int = 1
+    launches_back: int = 1
+    steps: bool = False
+
+
+class Heads(NamedTuple):
+    """What an attention kernel sees on one rank: heads of queries, heads of keys and values, and their widths."""
+
+    queries: Number
+    keys: Number
+    key_dim: Number
+    value_dim: Number
 
 
 class Mixer(ABC):
@@ -114,6 +137,48 @@ class Mixer(ABC):
     def looks_back_fully(self) -> bool:
         """Whether every query attends to all that stands before it, and the core does nothing else."""
         return False
+
+    #: What the core is called among the operators of a step.
+    core_name = "attention"
+
+    def cores(self) -> tuple[Mixer, ...]:
+        """The kinds whose cores run one after the other."""
+        return (self,)
+
+    def heads_on(self, tp: Number) -> Heads | None:
+        """Heads of the attention kernel on one rank; None where there is no such kernel."""
+        return None
+
+    @property
+    def edge_work(self) -> float:
+        """Pairs that an attention kernel computes for each pair of the mask: tiles at its edges are computed whole."""
+        return 1.0
+
+    def pairs(self, tokens: Number, context: Number) -> Number:
+        """Pairs of query and key of `tokens` new tokens of one sequence over `context` cached ones."""
+        return 0.0
+
+    @property
+    def has_core(self) -> bool:
+        """Whether anything is computed beside the matrices when a text is trained on."""
+        return True
+
+    def index_flops(self) -> Number:
+        """FLOPs of scoring one earlier token to pick those that are attended to; 0 without an index."""
+        return 0.0
+
+    def streamed(self, tp: Number) -> Number:
+        """16-bit elements that a core without pairs reads and writes for one token on one rank."""
+        return 0.0
+
+    @property
+    def scans(self) -> bool:
+        """Whether the core runs on vector units, so that only its bytes count."""
+        return False
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        """Pointwise kernels beside the core."""
+        return ()
 
     def executed_core_flops(self, tokens: Number, context: Number) -> Number:
         """The same as the usual kernels execute them for whole prompts and in training."""

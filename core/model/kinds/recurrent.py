@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ...numeric import Number
 from ...terms import formula
-from .mixer import Matrix, Mixer, State, add_core_flops, tokens_flops
+from .mixer import Matrix, Mixer, State, Stream, add_core_flops, tokens_flops
 
 _LIGHTNING = "arXiv 2501.08313"
 _DELTA = "arXiv 2412.06464"
@@ -100,6 +100,12 @@ def split_share(matrices: Number, tensor_parallel: Number) -> Number:
     return matrices / tensor_parallel
 
 
+@formula("n", "elements", "kernels in chunks write the state behind every chunk in 32 bits and read it again")
+def streamed_elements(inputs: Number, outputs: Number, state: Number, chunk: Number, tensor_parallel: Number) -> Number:
+    """16-bit elements that a core in chunks reads and writes for one token on one rank."""
+    return (inputs + outputs + 4 * state / chunk) / tensor_parallel
+
+
 @dataclass(frozen=True)
 class LightningAttention(Mixer):
     """Linear attention with a fixed decay and an output gate."""
@@ -108,6 +114,7 @@ class LightningAttention(Mixer):
     heads: Number
     head_dim: Number
     chunk: Number
+    core_name = "linear attention"
 
     def matrices(self) -> Number:
         return lightning_matrices(self.hidden, self.heads, self.head_dim)
@@ -124,6 +131,14 @@ class LightningAttention(Mixer):
 
     def split_sizes(self) -> tuple[Number, ...]:
         return (self.heads,)
+
+    def streamed(self, tp: Number) -> Number:
+        width = self.heads * self.head_dim
+        return streamed_elements(3 * width, width, lightning_state(self.heads, self.head_dim), self.chunk, tp)
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        width = self.heads * self.head_dim / tp
+        return Stream(width, 4.0, 10.0, 1, 2), Stream(width, 6.0, 10.0)
 
     def state(self) -> State:
         return State(lightning_state(self.heads, self.head_dim), 0.0)
@@ -147,6 +162,7 @@ class DeltaNet(Mixer):
     value_dim: Number
     conv_size: Number
     chunk: Number
+    core_name = "linear attention"
 
     def channels(self) -> Number:
         """Width that the convolution passes over."""
@@ -168,6 +184,15 @@ class DeltaNet(Mixer):
 
     def split_sizes(self) -> tuple[Number, ...]:
         return self.key_heads, self.value_heads
+
+    def streamed(self, tp: Number) -> Number:
+        channels = self.channels()  # read and written by the convolution, read by the core
+        values, state = self.value_heads * self.value_dim, delta_state(self.value_heads, self.key_dim, self.value_dim)
+        return streamed_elements(3 * channels, values, state, self.chunk, tp)
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        values, keys = self.value_heads * self.value_dim / tp, 2 * self.key_heads * self.key_dim / tp
+        return Stream(keys, 4.0, 10.0, 2, 2), Stream(values, 4.0, 10.0, 1, 2), Stream(values, 6.0, 10.0)
 
     def state(self) -> State:
         return State(

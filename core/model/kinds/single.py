@@ -8,7 +8,7 @@ from functools import reduce
 from ...numeric import Number, largest
 from ...terms import formula
 from .feed_forward import FeedForwardKind
-from .mixer import Matrix, Mixer, State, add_core_flops, add_elements, add_parameters
+from .mixer import Matrix, Mixer, State, Stream, add_core_flops, add_elements, add_parameters
 from .recurrent import split_share
 
 
@@ -22,6 +22,7 @@ class _Single:
     """One matrix in place of a layer part. Source: Puzzle, arXiv 2411.19146."""
 
     hidden: Number
+    has_core = False
 
     def matrices(self) -> Number:
         return square_matrix(self.hidden)
@@ -54,6 +55,7 @@ class _Nothing:
     """An empty place."""
 
     hidden: Number
+    has_core = False
 
     def matrices(self) -> Number:
         return 0.0
@@ -100,6 +102,12 @@ class SideBySide(Mixer):
 
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         return tuple(matrix for part in self.parts for matrix in part.projections(tp))
+
+    def cores(self) -> tuple[Mixer, ...]:
+        return self.parts
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        return tuple(stream for part in self.parts for stream in part.pointwise(tp))
 
     def kv_elements(self) -> Number:
         return reduce(add_elements, [part.kv_elements() for part in self.parts])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ...numeric import Number
 from ...terms import formula
-from .mixer import Matrix, Mixer, State, add_core_flops, add_parameters, tokens_flops
-from .recurrent import convolution_flops, convolution_state, split_share
+from .mixer import Matrix, Mixer, State, Stream, add_core_flops, add_parameters, tokens_flops
+from .recurrent import convolution_flops, convolution_state, split_share, streamed_elements
 
 _MAMBA = "arXiv 2312.00752"
 _MAMBA2 = "arXiv 2405.21060"
@@ -111,6 +111,7 @@ class Mamba(Mixer):
     conv_bias: int
     bias: int
     norms: int
+    core_name = "state space"
 
     def matrices(self) -> Number:
         return mamba_matrices(self.hidden, self.inner, self.rank, self.state_size)
@@ -134,6 +135,19 @@ class Mamba(Mixer):
     def split_sizes(self) -> tuple[Number, ...]:
         return (self.inner,)
 
+    @property
+    def scans(self) -> bool:
+        return True
+
+    def streamed(self, tp: Number) -> Number:
+        # the convolution reads and writes the values; the scan reads them, their steps and both state projections
+        inputs = 4 * self.inner + 2 * self.state_size
+        return streamed_elements(inputs, self.inner, 0.0, 1.0, tp)
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        gate = Stream(self.inner / tp, 6.0, 10.0)
+        return (gate, Stream(self.rank + 2 * self.state_size, 4.0, 10.0, 3, 3)) if self.norms else (gate,)
+
     def state(self) -> State:
         return State(ssm_state(self.inner, self.state_size), convolution_state(self.conv_size, self.inner))
 
@@ -156,6 +170,7 @@ class Mamba2(Mixer):
     bias: int
     norm: int
     chunk: Number
+    core_name = "state space"
 
     def channels(self) -> Number:
         """Width that the convolution passes over."""
@@ -183,6 +198,14 @@ class Mamba2(Mixer):
     def split_sizes(self) -> tuple[Number, ...]:
         return (self.heads,)
 
+    def streamed(self, tp: Number) -> Number:
+        inputs = 3 * self.channels() + self.heads  # the convolution reads and writes its channels, the scan reads them
+        return streamed_elements(inputs, self.inner, ssm_state(self.inner, self.state_size), self.chunk, tp)
+
+    def pointwise(self, tp: Number) -> tuple[Stream, ...]:
+        gate = Stream(self.inner / tp, 6.0, 10.0)
+        return (gate, Stream(self.inner / tp, 4.0, 10.0, 1, 2)) if self.norm else (gate,)
+
     def state(self) -> State:
         return State(ssm_state(self.inner, self.state_size), convolution_state(self.conv_size, self.channels()))
 
@@ -204,6 +227,7 @@ class ShortConvolution(Mixer):
     hidden: Number
     conv_size: Number
     conv_bias: int
+    core_name = "short convolution"
 
     def matrices(self) -> Number:
         return short_matrices(self.hidden)
@@ -219,6 +243,13 @@ class ShortConvolution(Mixer):
 
     def split_sizes(self) -> tuple[Number, ...]:
         return (self.hidden,)
+
+    @property
+    def scans(self) -> bool:
+        return True
+
+    def streamed(self, tp: Number) -> Number:
+        return streamed_elements(3 * self.hidden, self.hidden, 0.0, 1.0, tp)  # both gates are in the kernel
 
     def state(self) -> State:
         return State(0.0, convolution_state(self.conv_size, self.hidden))

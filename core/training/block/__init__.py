@@ -1,0 +1,6 @@
+"""Time of one block for one micro-batch on one rank, kernel by kernel."""
+
+from .passes import BlockTime, Core, Pass, Product, mean_block
+from .timer import BlockTimer
+
+__all__ = ["BlockTime", "BlockTimer", "Core", "Pass", "Product", "mean_block"]
