@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from ..machine.collectives import collective, link_name
+from ..machine.collectives import collective
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum, where
-from ..report import Traffic
 from ..scenario import Scenario
 from ..sums import add_bytes, times_bytes, times_seconds
 from ..terms import formula
+from .expert_traffic import expert_rows
 from .layout import Layout
+from .ledger_rows import Row, block_passes, both_passes, forward_passes, ledger_row, present_degree
 from .overlap import elements, pointwise_bytes
 from .pipeline import boundary_bytes, in_one_domain, only_in_pipeline
 from .step import StepTime
-
-
-@formula("n", "times")
-def block_passes(layers: Number, pipeline: Number, micro_batches: Number, passes: Number) -> Number:
-    """How often something happens a step that happens some times in each block and micro-batch; mean over stages."""
-    return layers / pipeline * micro_batches * passes
-
-
-@formula("forward + recomputation", "passes")
-def forward_passes(recomputed: Number) -> Number:
-    """Forward passes of a block in a step: 2 where it is recomputed in full, else 1."""
-    return 1 + recomputed
-
-
-@formula("Σ", "s")
-def both_passes(forward: Number, passes: Number, backward: Number) -> Number:
-    """Forward, as often as it is computed, and backward together."""
-    return forward * passes + backward
 
 
 @formula("2·v·m", "times", "Narayanan 2021, arXiv 2104.04473, section 4.1")
@@ -45,43 +28,19 @@ def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number,
     return minimum(seconds, bubble_part + waited * micro_batches)
 
 
-def _present(degree: Number) -> bool:
-    return is_array(degree) or degree > 1
-
-
-#: A row of the ledger, and the share of its bytes that pass the network adapter of a GPU.
-Row = tuple[Traffic, Number]
-
-
-def _row(
-    name: str,
-    what: str,
-    kind: str,
-    group: str,
-    size: Number,
-    outside: Number,
-    times: Number,
-    sent: Number,
-    seconds: Number,
-    behind: str,
-    exposed: Number,
-) -> Row:
-    link = link_name(outside)
-    return Traffic(name, what, kind, group, size, link, times, sent, seconds, behind, exposed), outside
-
-
 def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
     """One row a collective; a group of one has no row."""
     rows: list[Row] = []
-    if _present(layout.tensor):
+    if present_degree(layout.tensor):
         rows += _tensor_rows(scenario, model, layout, step)
-    if _present(layout.context):
+    if present_degree(layout.context):
         rows.append(_context_row(scenario, layout, step))
-    if _present(layout.pipeline):
+    rows += expert_rows(scenario, model, layout, step)
+    if present_degree(layout.pipeline):
         rows.append(_pipeline_row(layout, step, model))
-    if _present(layout.data_group.ranks):
+    if present_degree(layout.data_group.ranks):
         rows += [
-            _row(
+            ledger_row(
                 f"data parallel {flow.name}",
                 flow.what,
                 flow.kind,
@@ -95,12 +54,12 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
                 flow.exposed,
             )
             for flow in step.data_parallel.flows
-            if _present(flow.group.ranks)
+            if present_degree(flow.group.ranks)
         ]
     if is_array(step.tied_sent) or step.tied_sent:
         inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
         rows.append(
-            _row(
+            ledger_row(
                 "tied embedding",
                 "gradients",
                 "all-reduce",
@@ -132,7 +91,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
     if layout.sp:
         back_bytes = add_bytes(back_bytes, times_bytes(times_bytes(back, pairs), gathered))
     rows = [
-        _row(
+        ledger_row(
             "tensor parallel, forward",
             "activations",
             kind,
@@ -145,7 +104,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             "matrix products, in chunks" if scenario.overlap.tp_forward and layout.sp else "",
             times_seconds(ahead, block.forward.tensor),
         ),
-        _row(
+        ledger_row(
             "tensor parallel, backward",
             "gradients of activations",
             kind,
@@ -163,7 +122,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
     count = ends_per_step(layout.micro_batches, layout.pipeline)
     seconds = times_seconds(count, ends.seconds)
     rows.append(
-        _row(
+        ledger_row(
             "tensor parallel, embedding and head",
             "activations",
             "all-reduce",
@@ -193,7 +152,7 @@ def _context_row(scenario: Scenario, layout: Layout, step: StepTime) -> Row:
     scheme, group = layout.context_scheme, layout.context_group
     kind, back = ("all-to-all", 1.0) if scheme == "ulysses" else ("all-gather", 2.0)
     ahead, behind = block.forward, block.backward
-    return _row(
+    return ledger_row(
         "context parallel keys and values",
         "activations",
         "ring of send, receive" if scheme == "ring" else kind,
@@ -222,7 +181,7 @@ def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
     outside = where(inside, 0.0, 1.0)
     hidden, seconds = layout.async_transfer, times_seconds(count, pipe.transfer)
     behind = "compute of other micro-batches" if (is_array(hidden) or hidden) else ""
-    return _row(
+    return ledger_row(
         "pipeline activations",
         "activations",
         "send, receive",

@@ -83,9 +83,14 @@ def megatron_2021(model: ModelSpec, **changes: Any) -> Scenario:
 
 def block_time(scenario: Scenario) -> BlockTime:
     """Seconds of one block of a plan for one micro-batch."""
+    return kind_time(scenario, 0)
+
+
+def kind_time(scenario: Scenario, group: int) -> BlockTime:
+    """The same of a block of one group of equal layers."""
     constants = rates(scenario)
     layout, device = layout_of(scenario, constants), machine_of(scenario, constants)
-    return BlockTimer(build(scenario.model).block, layout, device, scenario).time()
+    return BlockTimer(build(scenario.model).groups[group][1], layout, device, scenario).time()
 
 
 # ---------------------------------------------------------------- random legal plans

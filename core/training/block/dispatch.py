@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...catalogue import table
-from ...machine.collectives import Collective, collective
+from ...machine.collectives import collective
 from ...numeric import Number, minimum, ratio, where
 from ...scenario import Scenario
-from ...sums import add_seconds, times_seconds
+from ...sums import total_seconds
 from ...terms import formula
 from ..layout import Layout
 
@@ -116,16 +116,16 @@ class Exchange:
 
 @dataclass(frozen=True)
 class ExpertTraffic:
-    """Exchanges of one pass: dispatch, combine, and the gathering of rows inside split experts."""
+    """Exchanges of one pass: dispatch, combine, and bringing rows together where `gathering` ranks split an expert."""
 
     dispatch: Exchange
     combine: Exchange
-    gather: Collective
+    split: Exchange
+    gathering: Number
 
     @property
     def seconds(self) -> Number:
-        exchanged = add_seconds(self.dispatch.seconds, self.combine.seconds)
-        return add_seconds(exchanged, times_seconds(2.0, self.gather.seconds))
+        return total_seconds([self.dispatch.seconds, self.combine.seconds, self.split.seconds])
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...catalogue import table
-from ...machine.collectives import Collective, collective
+from ...machine.collectives import collective
 from ...machine.device import Kernel, Machine
 from ...model.kinds.feed_forward import Experts
 from ...numeric import Number, both, is_array, minimum, where
-from ...sums import add_seconds, times_seconds, total_seconds
+from ...sums import add_seconds, times_bytes, times_seconds, total_seconds
 from ...terms import formula
 from ..overlap import elements, exposed_behind, pointwise_bytes
-from .dispatch import Dispatcher, ExpertTraffic
+from .dispatch import Dispatcher, Exchange, ExpertTraffic
 from .matrices import Matrices, weight_cast
 from .passes import Pass, Product
 from .pointwise import Pointwise
@@ -180,21 +180,26 @@ class RoutedWork:
 
     def traffic(self) -> ExpertTraffic:
         """Exchanges of one pass; backward exchanges the gradients the same way."""
-        layout, experts, moe = self.work.layout, self.experts, self.work.scenario.moe
+        experts, moe = self.experts, self.work.scenario.moe
         capacity = 1.0 if moe.capacity is None else moe.capacity
         sent = routed_rows(self.tokens, 1.0, 1.0, moe.imbalance, capacity)
         low = 1.0 if moe.dispatch_precision == "fp8" else 2.0
         dispatch, combine = (
             self.dispatcher.exchange(sent, experts.width, element, experts.per_token) for element in (low, 2.0)
         )
-        rows = pointwise_bytes(2.0, elements(self.rows, experts.width, 1.0))
+        return ExpertTraffic(dispatch, combine, self._split(), self.gathering)
+
+    def _split(self) -> Exchange:
+        """Rows brought together inside the group that splits each expert, and results summed back."""
+        layout = self.work.layout
         group = layout.expert_tensor_group
         if not is_array(self.gathering) and self.gathering == 1:
-            return ExpertTraffic(dispatch, combine, Collective(0.0, 0.0))
-        gather = collective("all-gather", rows, group, layout.fabric)
+            return Exchange(0.0, 0.0, 0.0)
+        buffer = pointwise_bytes(2.0, elements(self.rows, self.experts.width, 1.0))
+        gather = collective("all-gather", buffer, group, layout.fabric)
+        sent, seconds = times_bytes(2.0, gather.sent), times_seconds(2.0, gather.seconds)
         alone = self.gathering > 1
-        gather = Collective(where(alone, gather.sent, 0.0), where(alone, gather.seconds, 0.0))
-        return ExpertTraffic(dispatch, combine, gather)
+        return Exchange(where(alone, sent, 0.0), group.outside, where(alone, seconds, 0.0))
 
     def exchanged(self, traffic: ExpertTraffic, one: Pass) -> Pass:
         """A pass with the exchange of tokens that it waits for."""
