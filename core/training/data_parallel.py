@@ -1,103 +1,40 @@
 """Gradient reduction and parameter gathering over the data parallel ranks, and what of it a step waits for.
 
-Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distributed optimizer and its bucket rule.
+Routed experts are the same on other ranks than the rest, and have collectives of their own; all of them hide behind
+the same compute.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ..machine.collectives import Collective, Group, collective
-from ..numeric import Number, floor, is_array, maximum, minimum, where
+from ..numeric import Number, is_array, where
 from ..scenario import Scenario
-from ..sums import add_seconds, times_bytes, times_seconds
-from ..terms import formula
+from ..sums import add_seconds, times_bytes, times_seconds, total_bytes, total_seconds
 from .layout import Layout
 from .overlap import exposed_behind
 from .pipeline import PipelineTime
-
-
-@formula("ψ̄", "parameters")
-def mean_stage_parameters(layers: Number, block: Number, pipeline: Number) -> Number:
-    """Block parameters a rank reduces, mean over the stages."""
-    return layers * block / pipeline
-
-
-@formula("ψ", "parameters")
-def reduced_parameters(blocks: Number, embedding: Number, head: Number, pipeline: Number) -> Number:
-    """Parameters that a rank of the first stage reduces: its blocks and the embedding; both ends in a single stage."""
-    return blocks + embedding + where(pipeline > 1, 0.0, head)
-
-
-@formula("w·ψ", "B")
-def buffer_bytes(width: Number, parameters: Number) -> Number:
-    """Bytes of a gradient or weight buffer."""
-    return width * parameters
-
-
-@formula("buckets", "pieces", "one a model chunk, at least one for each bucket size")
-def buckets(virtual: Number, buffer: Number, bucket: Number) -> Number:
-    """Pieces in which a gradient buffer is reduced."""
-    return maximum(1, floor(maximum(virtual, buffer / bucket)))
-
-
-@formula("(1 − 1/buckets)·t_bwd", "s", "the last bucket has nothing left to hide behind")
-def backward_window(pieces: Number, layers: Number, pipeline: Number, backward: Number) -> Number:
-    """Compute behind which the gradient reduction hides; half of the backward pass where there is one bucket."""
-    return where(pieces > 1, 1 - 1 / pieces, 0.5) * layers / pipeline * backward
-
-
-@formula("t_fwd", "s")
-def forward_window(layers: Number, pipeline: Number, forward: Number) -> Number:
-    """Compute behind which the parameter gathering hides: the next forward pass."""
-    return layers / pipeline * forward
-
-
-@formula("x", "s", "Zhao 2023, arXiv 2304.11277: layer by layer with prefetch; first and last layer have no window")
-def sharded_exposed(
-    micro_batches: Number,
-    reductions: Number,
-    layers: Number,
-    forward_exposed: Number,
-    gather_exposed: Number,
-    backward_exposed: Number,
-    gather: Number,
-    scatter: Number,
-    ends: Number,
-) -> Number:
-    """What ZeRO-3 traffic costs a step without a pipeline; backward passes that reduce nothing only gather."""
-    return (
-        micro_batches * (layers * forward_exposed + gather + 0.5 * ends)
-        + layers * ((micro_batches - reductions) * gather_exposed + reductions * backward_exposed)
-        + reductions * scatter
-    )
-
-
-@formula("x", "s", "pipelines over FSDP gather once and reduce once a step")
-def sharded_exposed_in_pipeline(
-    layers: Number, pipeline: Number, gather: Number, forward: Number, scatter: Number, backward: Number, ends: Number
-) -> Number:
-    """What ZeRO-3 traffic costs a step with a pipeline."""
-    return (
-        maximum(0.0, layers / pipeline * (gather - forward))
-        + maximum(0.0, layers / pipeline * (scatter - backward))
-        + gather
-        + scatter
-        + ends
-    )
-
-
-@formula("r", "times", "PyTorch FSDP, no_sync; pipelines reduce once a step: MegaScale, arXiv 2402.15627")
-def reductions_of_step(micro_batches: Number, pipeline: Number, whole: Number) -> Number:
-    """Gradient reductions of a step: one a micro-batch, or one where gradients stay whole until the last."""
-    return where(pipeline > 1, 1.0, where(whole > 0, 1.0, micro_batches))
-
-
-@formula("D > 1", "s")
-def only_if_sharded(ranks: Number, seconds: Number) -> Number:
-    """Nothing is reduced where there is one rank."""
-    return where(ranks > 1, seconds, 0.0)
+from .reduction import (
+    at_most,
+    backward_window,
+    buckets,
+    buffer_bytes,
+    ends_bytes,
+    flow_bytes,
+    flow_seconds,
+    forward_window,
+    in_proportion,
+    mean_stage_parameters,
+    only_if_sharded,
+    reduced_parameters,
+    reductions_of_step,
+    replica_bytes,
+    sharded_exposed,
+    sharded_exposed_in_pipeline,
+)
 
 
 @dataclass(frozen=True)
@@ -121,56 +58,30 @@ class DataParallelTime:
     exposed: Number
 
 
-@formula("w_g·ψ/D_s", "B", "Zhao 2023, arXiv 2304.11277: hybrid sharding")
-def replica_bytes(width: Number, parameters: Number, shards: Number) -> Number:
-    """Gradient shard of a rank, which is summed over the replicas of the shard group."""
-    return width * parameters / shards
+@dataclass(frozen=True)
+class Owned:
+    """Parameters that the same ranks hold: what every token meets, or routed experts.
 
+    `block` are those of one block on a rank, mean over the layers; `embedding` and `head` those at the ends.
+    `holders` are all ranks that hold the same, `shards` those over which ZeRO shards them.
+    """
 
-@formula("S_embedding + S_head", "B")
-def ends_bytes(width: Number, embedding: Number, head: Number, pipeline: Number) -> Number:
-    """Bytes of the embedding and, where there is one stage, the head."""
-    return width * (embedding + where(pipeline > 1, 0.0, head))
-
-
-@formula("min", "s")
-def at_most(exposed: Number, seconds: Number) -> Number:
-    """Exposed time of some traffic, which is no more than all of its time."""
-    return minimum(exposed, seconds)
-
-
-@formula("share", "s")
-def in_proportion(exposed: Number, seconds: Number, all_seconds: Number) -> Number:
-    """Exposed time of one flow: its share of the time of all flows of the group."""
-    return exposed * seconds / maximum(all_seconds, 1e-30)
-
-
-@formula("n·(L/p·t + t_ends)", "s")
-def flow_seconds(count: Number, layers: Number, pipeline: Number, block: Number, ends: Number) -> Number:
-    """Time of a collective over all blocks of a stage and its ends, several times a step."""
-    return count * (layers / pipeline * block + ends)
-
-
-@formula("n·(L/p·S + S_ends)", "B")
-def flow_bytes(count: Number, layers: Number, pipeline: Number, block: Number, ends: Number) -> Number:
-    """Bytes of a collective over all blocks of a stage and its ends, several times a step."""
-    return count * (layers / pipeline * block + ends)
+    of: str
+    block: Number
+    embedding: Number
+    head: Number
+    holders: Group
+    shards: Group
 
 
 @dataclass(frozen=True)
 class DataParallel:
-    """What the traffic of the data parallel group depends on.
-
-    `embedding` and `head` are the parameters of a rank at the ends of the model, `block` those of one block;
-    widths are bytes of one gradient and of one gathered weight.
-    """
+    """What the traffic of data parallel groups depends on; widths are bytes of one gradient and one gathered weight."""
 
     scenario: Scenario
     layout: Layout
     pipe: PipelineTime
-    block: Number
-    embedding: Number
-    head: Number
+    owned: tuple[Owned, ...]
     gradient_width: Number
     weight_width: Number
     framework: dict
@@ -190,51 +101,99 @@ class DataParallel:
         return reductions_of_step(self.layout.micro_batches, self.layout.pipeline, whole)
 
     @cached_property
-    def _parameters(self) -> Number:
-        blocks = mean_stage_parameters(self.layout.layers, self.block, self.layout.pipeline)
-        return reduced_parameters(blocks, self.embedding, self.head, self.layout.pipeline)
+    def _parameters(self) -> list[Number]:
+        layers, pipeline = self.layout.layers, self.layout.pipeline
+        return [
+            reduced_parameters(mean_stage_parameters(layers, each.block, pipeline), each.embedding, each.head, pipeline)
+            for each in self.owned
+        ]
 
     def _window(self, pieces: Number) -> Number:
         layout = self.layout
         return backward_window(pieces, layout.layers, layout.pipeline, self.pipe.block.backward_seconds)
 
+    def _groups(self) -> list[Group]:
+        return [each.shards if self.scenario.parallelism.zero else each.holders for each in self.owned]
+
+    def _behind(self, found: Sequence[Collective], window: Number, hide: bool, repeats: Number) -> list[Number]:
+        """What each of several collectives costs a step that hides all of them behind one window."""
+        together = total_seconds([each.seconds for each in found])
+        cost = exposed_behind(together, window, self.kappa) if hide else together
+        cost = times_seconds(repeats, cost) if repeats is not None else cost
+        if len(found) == 1:
+            return [only_if_sharded(self._groups()[0].ranks, cost)]
+        return [in_proportion(cost, each.seconds, together) for each in found]
+
     def _reduced(self) -> DataParallelTime:
         """ZeRO 0 to 2: gradients reduced, and updated weights gathered where the optimizer is sharded."""
         scenario, layout = self.scenario, self.layout
         zero, hide = scenario.parallelism.zero, scenario.overlap.dp
-        group = layout.shard_group if zero else layout.data_group
-        buffer = buffer_bytes(self.gradient_width, self._parameters)
+        groups = self._groups()
         stated = scenario.training.bucket_bytes
-        pieces = buckets(layout.virtual, buffer, self.framework["bucket"] if stated is None else stated)
+        bucket = self.framework["bucket"] if stated is None else stated
+        buffers = [buffer_bytes(self.gradient_width, parameters) for parameters in self._parameters]
+        pieces = [buckets(layout.virtual, buffer, bucket) for buffer in buffers]
         kind = "all-reduce" if zero == 0 else "reduce-scatter"
-        reduce = collective(kind, buffer, group, layout.fabric, pieces)
+        reduced = [
+            collective(kind, buffer, group, layout.fabric, count)
+            for buffer, group, count in zip(buffers, groups, pieces, strict=True)
+        ]
         repeats = self._reductions if zero == 2 else 1.0
-        cost = exposed_behind(reduce.seconds, self._window(pieces), self.kappa) if hide else reduce.seconds
-        cost = only_if_sharded(group.ranks, times_seconds(repeats, cost))
-        sent, seconds = times_bytes(repeats, reduce.sent), times_seconds(repeats, reduce.seconds)
+        costs = self._behind(reduced, self._window(pieces[0]), hide, repeats)
         behind = "backward" if hide else ""
-        flow = Flow("gradients", "gradients", kind, sent, seconds, cost, repeats, behind, group)
-        if zero == 0:
-            return DataParallelTime((flow,), cost)
-        gather = self._gathered(group, pieces)
-        return DataParallelTime((flow, gather), add_seconds(cost, gather.exposed))
+        flows = [
+            Flow(
+                f"gradients{owned.of}",
+                "gradients",
+                kind,
+                times_bytes(repeats, reduce.sent),
+                times_seconds(repeats, reduce.seconds),
+                cost,
+                repeats,
+                behind,
+                group,
+            )
+            for owned, reduce, cost, group in zip(self.owned, reduced, costs, groups, strict=True)
+        ]
+        if zero:
+            flows += self._gathered(groups, pieces)
+        return DataParallelTime(tuple(flows), total_seconds([flow.exposed for flow in flows]))
 
-    def _gathered(self, group: Group, pieces: Number) -> Flow:
+    def _gathered(self, groups: list[Group], pieces: list[Number]) -> list[Flow]:
         """Updated weights on their way to all ranks."""
         layout, overlap = self.layout, self.scenario.overlap
-        buffer = buffer_bytes(self.weight_width, self._parameters)
-        gather = collective("all-gather", buffer, group, layout.fabric, pieces)
+        gathered = [
+            collective("all-gather", buffer_bytes(self.weight_width, parameters), group, layout.fabric, count)
+            for parameters, group, count in zip(self._parameters, groups, pieces, strict=True)
+        ]
         hide = overlap.dp and overlap.parameter_gather
         window = forward_window(layout.layers, layout.pipeline, self.pipe.block.forward_seconds)
-        cost = exposed_behind(gather.seconds, window, self.kappa) if hide else gather.seconds
-        cost = only_if_sharded(group.ranks, cost)
+        costs = self._behind(gathered, window, hide, None)
         behind = "next forward" if hide else ""
-        return Flow("updated weights", "weights", "all-gather", gather.sent, gather.seconds, cost, 1.0, behind, group)
+        return [
+            Flow(
+                f"updated weights{owned.of}",
+                "weights",
+                "all-gather",
+                gather.sent,
+                gather.seconds,
+                cost,
+                1.0,
+                behind,
+                group,
+            )
+            for owned, gather, cost, group in zip(self.owned, gathered, costs, groups, strict=True)
+        ]
 
     def _across_replicas(self, time: DataParallelTime) -> DataParallelTime:
         """The flows inside the shard group and one all-reduce of the gradient shards over its replicas."""
         group = self.layout.replica_group
-        buffer = replica_bytes(self.gradient_width, self._parameters, self.layout.shards)
+        buffer = total_bytes(
+            [
+                replica_bytes(self.gradient_width, parameters, each.shards.ranks)
+                for parameters, each in zip(self._parameters, self.owned, strict=True)
+            ]
+        )
         reduce = collective("all-reduce", buffer, group, self.layout.fabric)
         cost = only_if_sharded(group.ranks, exposed_behind(reduce.seconds, self._window(1.0), self.kappa))
         flow = Flow(
@@ -250,65 +209,80 @@ class DataParallel:
         )
         return DataParallelTime((*time.flows, flow), add_seconds(time.exposed, cost))
 
-    def _ends(self, width: Number) -> Number:
-        return ends_bytes(width, self.embedding, self.head, self.layout.pipeline)
+    def _blocks(self, kind: str, width: Number) -> list[Collective]:
+        """The collective of one block, of each set of parameters."""
+        fabric = self.layout.fabric
+        return [collective(kind, buffer_bytes(width, each.block), each.shards, fabric) for each in self.owned]
+
+    def _ends(self, kind: str, width: Number) -> list[Collective]:
+        """The same of the ends of the model."""
+        fabric, pipeline = self.layout.fabric, self.layout.pipeline
+        buffers = [ends_bytes(width, each.embedding, each.head, pipeline) for each in self.owned]
+        return [collective(kind, buffer, each.shards, fabric) for buffer, each in zip(buffers, self.owned, strict=True)]
 
     def _sharded(self) -> DataParallelTime:
         """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
         layout, kappa = self.layout, self.kappa
-        group, fabric = layout.shard_group, layout.fabric
-        gather = collective("all-gather", buffer_bytes(self.weight_width, self.block), group, fabric)
-        scatter = collective("reduce-scatter", buffer_bytes(self.gradient_width, self.block), group, fabric)
-        root = collective("all-gather", self._ends(self.weight_width), group, fabric)
-        root_back = collective("reduce-scatter", self._ends(self.gradient_width), group, fabric)
-        both_ends = add_seconds(root.seconds, root_back.seconds)
+        weights = self._blocks("all-gather", self.weight_width), self._ends("all-gather", self.weight_width)
+        gradients = (
+            self._blocks("reduce-scatter", self.gradient_width),
+            self._ends("reduce-scatter", self.gradient_width),
+        )
+        (gather, root), (scatter, root_back) = (
+            [total_seconds([each.seconds for each in found]) for found in both] for both in (weights, gradients)
+        )
+        both_ends = add_seconds(root, root_back)
         ahead, back = self.pipe.block.forward_seconds, self.pipe.block.backward_seconds
         alone = sharded_exposed(
             layout.micro_batches,
             self._reductions,
             layout.layers,
-            exposed_behind(gather.seconds, ahead, kappa),
-            exposed_behind(gather.seconds, back, kappa),
-            exposed_behind(add_seconds(gather.seconds, scatter.seconds), back, kappa),
-            gather.seconds,
-            scatter.seconds,
+            exposed_behind(gather, ahead, kappa),
+            exposed_behind(gather, back, kappa),
+            exposed_behind(add_seconds(gather, scatter), back, kappa),
+            gather,
+            scatter,
             both_ends,
         )
-        piped = sharded_exposed_in_pipeline(
-            layout.layers, layout.pipeline, gather.seconds, ahead, scatter.seconds, back, both_ends
-        )
+        piped = sharded_exposed_in_pipeline(layout.layers, layout.pipeline, gather, ahead, scatter, back, both_ends)
         waited = where(layout.pipeline > 1, piped, alone)
         gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
-        return self._sharded_flows((gathers, self._reductions), (gather, scatter), (root, root_back), waited)
+        return self._sharded_flows((gathers, self._reductions), weights, gradients, waited)
 
     def _sharded_flows(
         self,
         counts: tuple[Number, Number],
-        blocks: tuple[Collective, Collective],
-        ends: tuple[Collective, Collective],
+        weights: tuple[list[Collective], list[Collective]],
+        gradients: tuple[list[Collective], list[Collective]],
         waited: Number,
     ) -> DataParallelTime:
-        """Gathering and scattering as two flows, which share what is waited for by their times."""
+        """Gathering and scattering as flows, which share what is waited for by their times."""
         layers, pipeline = self.layout.layers, self.layout.pipeline
-        group, hide = self.layout.shard_group, self.scenario.overlap.dp
-        seconds = [
-            flow_seconds(count, layers, pipeline, block.seconds, end.seconds)
-            for count, block, end in zip(counts, blocks, ends, strict=True)
-        ]
-        sent = [
-            flow_bytes(count, layers, pipeline, block.sent, end.sent)
-            for count, block, end in zip(counts, blocks, ends, strict=True)
-        ]
-        together = add_seconds(*seconds)
-        exposed = only_if_sharded(group.ranks, at_most(waited, together) if hide else together)
-        weights, gradients = (in_proportion(exposed, each, together) for each in seconds)
+        hide = self.scenario.overlap.dp
         before, after = ("previous layer", "next layer's backward") if hide else ("", "")
-        return DataParallelTime(
-            (
-                Flow("weights", "weights", "all-gather", sent[0], seconds[0], weights, counts[0], before, group),
-                Flow(
-                    "gradients", "gradients", "reduce-scatter", sent[1], seconds[1], gradients, counts[1], after, group
-                ),
-            ),
-            exposed,
+        words = (("weights", "all-gather", before), ("gradients", "reduce-scatter", after))
+        found = [
+            (owned, what, kind, behind, count, block, end)
+            for (what, kind, behind), count, (blocks, ends) in zip(words, counts, (weights, gradients), strict=True)
+            for owned, block, end in zip(self.owned, blocks, ends, strict=True)
+        ]
+        seconds = [flow_seconds(count, layers, pipeline, block.seconds, end.seconds) for *_, count, block, end in found]
+        together = total_seconds(seconds)
+        waiting = at_most(waited, together) if hide else together
+        if len(self.owned) == 1:
+            waiting = only_if_sharded(self.owned[0].shards.ranks, waiting)
+        flows = tuple(
+            Flow(
+                f"{what}{owned.of}",
+                what,
+                kind,
+                flow_bytes(count, layers, pipeline, block.sent, end.sent),
+                one,
+                in_proportion(waiting, one, together),
+                count,
+                behind,
+                owned.shards,
+            )
+            for (owned, what, kind, behind, count, block, end), one in zip(found, seconds, strict=True)
         )
+        return DataParallelTime(flows, waiting)

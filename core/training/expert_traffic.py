@@ -9,9 +9,9 @@ from ..numeric import Number
 from ..scenario import Scenario
 from ..sums import times_bytes, times_seconds, total_bytes, total_seconds
 from .block import BlockTime, Exchange, ExpertTraffic
-from .data_parallel import in_proportion
 from .layout import Layout
 from .ledger_rows import Row, block_passes, both_passes, forward_passes, ledger_row, present_degree
+from .reduction import in_proportion
 from .step import StepTime
 
 _KINDS = {"all-gather": ("all-gather", "reduce-scatter")}

@@ -8,17 +8,20 @@ from ..catalogue import table
 from ..ledgers.training_memory import TrainingMemory
 from ..machine.collectives import Group, collective
 from ..machine.device import Machine
+from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
 from ..model.parameters import padded_vocabulary
-from ..numeric import Number, is_array, log, maximum, sqrt, where
+from ..numeric import Number, is_array, largest, log, maximum, sqrt, where
 from ..scenario import Scenario
 from ..sums import add_seconds
 from ..terms import formula
 from .block import BlockTimer, mean_block
-from .data_parallel import DataParallel, DataParallelTime, only_if_sharded
+from .data_parallel import DataParallel, DataParallelTime, Owned
 from .ends import embedding_time, head_time
-from .layout import Layout
+from .layout import Layout, product_of_degrees
 from .pipeline import PartTimes, PipelineTime, in_one_domain, pipeline_time, steady_seconds
+from .reduction import only_if_sharded
+from .stage_kinds import StageKinds
 from .stages import TimedStages, balanced_last_layers
 
 #: Bytes an optimizer step moves per owned parameter beside 2 per gradient byte, unfused and fused.
@@ -120,21 +123,18 @@ def step_time(
     rates = machine.rates
     framework = table("frameworks")[scenario.training.framework]
     pipe = pipeline_time(model, layout, parts, rates.kappa)
-    head = 0.0 if model.spec.tied else memory.embedding_share
     reduction = DataParallel(
         scenario,
         layout,
         pipe,
-        block=memory.block_share,
-        embedding=memory.embedding_share,
-        head=head,
+        owned=_owned(model, layout, memory),
         gradient_width=machine.gradient_bytes,
         weight_width=_travelling(scenario, memory.widths.gathered),
         framework=framework,
         kappa=rates.kappa,
     ).time()
     tied, tied_sent = _tied(model, layout, memory, machine)
-    optimizer = _optimizer(scenario, layout, memory, machine)
+    optimizer = _optimizer(scenario, model, layout, memory, machine)
     steady = steady_seconds(layout.micro_batches, pipe.slowest_stage)
     ideal = step_before_stragglers(
         steady, pipe.bubble, pipe.hidden_transfers, reduction.exposed, tied, optimizer, rates.t_fixed
@@ -145,18 +145,45 @@ def step_time(
     )
 
 
+def _owned(model: Model, layout: Layout, memory: TrainingMemory) -> tuple[Owned, ...]:
+    """What is reduced over which ranks: routed experts over those that hold the same ones, the rest over the others."""
+    head = 0.0 if model.spec.tied else memory.embedding_share
+    rest = Owned("", memory.common_share, memory.embedding_share, head, layout.data_group, layout.shard_group)
+    if not memory.rank.any_routed:
+        return (rest,)
+    spacing = product_of_degrees(layout.expert_tensor, layout.expert)
+    shards = Group.of(memory.rank.expert_shards, spacing, layout.fabric)
+    return rest, Owned(" of experts", memory.routed_share, 0.0, 0.0, layout.expert_data_group, shards)
+
+
 def _travelling(scenario: Scenario, width: Number) -> Number:
     """Bytes a parameter has on the wire."""
     low = table("precisions")[scenario.training.precision]["gather"]
     return float(low) if scenario.fp8.parameter_gather and low < width else width
 
 
-def _optimizer(scenario: Scenario, layout: Layout, memory: TrainingMemory, machine: Machine) -> Number:
+def _optimizer(scenario: Scenario, model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> Number:
     fused = scenario.training.fused_optimizer
     per_parameter = FUSED_STEP_BYTES if fused else unfused_step_bytes(UNFUSED_STEP_BYTES, machine.gradient_bytes)
-    psi = memory.parameters(0.0)
-    owned = owned_parameters(psi, layout.shards) if scenario.parallelism.zero else psi
+    owned = largest(_owned_on(scenario, layout, memory, stage) for stage in _stages(model, layout))
     return machine.stream(step_bytes(per_parameter, owned), OPTIMIZER_KERNELS)
+
+
+def _stages(model: Model, layout: Layout) -> list[Number]:
+    """Stages among which the one that updates most is found: the first, where all layers are equal."""
+    if len(model.groups) == 1:
+        return [0.0]
+    return StageKinds(model, layout.stages, layout.pipeline).distinct()
+
+
+def _owned_on(scenario: Scenario, layout: Layout, memory: TrainingMemory, stage: Number) -> Number:
+    """Parameters whose states a rank of a stage updates."""
+    if not scenario.parallelism.zero:
+        return memory.parameters(stage)
+    common = owned_parameters(memory.rank.common_on(stage), layout.shards)
+    if not memory.rank.any_routed:
+        return common
+    return add_parameters(common, owned_parameters(memory.rank.routed_on(stage), memory.rank.expert_shards))
 
 
 @formula("w_g·V_p·h/t", "B")

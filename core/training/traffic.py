@@ -38,24 +38,23 @@ def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) ->
     rows += expert_rows(scenario, model, layout, step)
     if present_degree(layout.pipeline):
         rows.append(_pipeline_row(layout, step, model))
-    if present_degree(layout.data_group.ranks):
-        rows += [
-            ledger_row(
-                f"data parallel {flow.name}",
-                flow.what,
-                flow.kind,
-                "data parallel",
-                flow.group.ranks,
-                flow.group.outside,
-                flow.times,
-                flow.sent,
-                flow.seconds,
-                flow.behind,
-                flow.exposed,
-            )
-            for flow in step.data_parallel.flows
-            if present_degree(flow.group.ranks)
-        ]
+    rows += [
+        ledger_row(
+            f"data parallel {flow.name}",
+            flow.what,
+            flow.kind,
+            "data parallel",
+            flow.group.ranks,
+            flow.group.outside,
+            flow.times,
+            flow.sent,
+            flow.seconds,
+            flow.behind,
+            flow.exposed,
+        )
+        for flow in step.data_parallel.flows
+        if present_degree(flow.group.ranks)
+    ]
     if is_array(step.tied_sent) or step.tied_sent:
         inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
         rows.append(
