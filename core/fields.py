@@ -147,7 +147,7 @@ def _workload() -> tuple[Field, ...]:
         Field("training.gradient_precision", "Gradients", "choice", panel, "Number format in which gradients are kept and reduced.", choices=("fp32", "bf16"), kinds=t),
         Field("training.state_precision", "Optimizer states", "choice", panel, "Number format of master weights and moments; bf16 keeps 16-bit weights, gradients and moments and nothing else.", choices=("fp32", "bf16"), kinds=t, advanced=True),
         Field("training.logit_bytes", "Bytes per logit", "number", panel, "Bytes alive for each logit at the loss; 0 is a loss fused with the output head; unset: the habit of the framework.", 0, 64, (0, 16), optional=True, kinds=t, advanced=True),
-        Field("training.recompute", "Recompute", "choice", panel, "Activations computed again in the backward pass instead of kept.", choices=("none", "selective", "op-level", "full"), kinds=t),
+        Field("training.recompute", "Recompute", "choice", panel, "Activations computed again in the backward pass instead of kept; selective: norms and activations, and with -up what is expanded from a latent.", choices=("none", "selective", "selective-up", "op-level", "full"), kinds=t),
         Field("training.optimizer", "Optimizer", "choice", panel, "Optimizer, which sets the bytes of its states.", choices=("adamw", "adamw-8bit", "sgd"), kinds=t, advanced=True),
         Field("training.fused_optimizer", "Fused optimizer", "flag", panel, "One pass over parameters and states.", kinds=t, advanced=True),
         Field("training.attention", "Attention", "choice", panel, "Flash kernels keep no score matrix; unfused ones do.", choices=("flash", "unfused"), kinds=t, advanced=True),

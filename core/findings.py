@@ -204,7 +204,7 @@ def few_micro_batches(scenario: Scenario, values: dict[str, Any]) -> Iterator[Fi
 def replicated_kv_heads(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
     """More tensor parallel ranks than key and value heads."""
     tp, heads = scenario.parallelism.tp, scenario.model.kv_heads
-    if tp > heads:
+    if 0 < heads < tp:
         copies = int(tp / heads)
         message = f"{int(heads)} KV heads on {int(tp)} tensor parallel ranks: each is kept and computed {copies} times."
         yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp")

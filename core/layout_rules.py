@@ -213,8 +213,8 @@ def _routed(s: Scenario) -> bool:
 
 
 def computed(spec: ModelSpec, kind: str) -> bool:
-    """Whether the engine of a kind of plan computes the layers: serving computes all kinds."""
-    return kind == _SERVING or build(spec).dense
+    """Whether the engine of a kind of plan computes the layers."""
+    return True
 
 
 def _split_sizes(s: Scenario) -> list[Number]:

@@ -11,7 +11,6 @@ from functools import cached_property, reduce
 from typing import NamedTuple
 
 from ..catalogue import table
-from ..machine.rates import rates
 from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
 from ..model.parameters import layers_parameters
@@ -134,7 +133,7 @@ class TrainingMemory:
             layout.sequence,
             self.element,
             layout.expert_tensor,
-            rates(self.scenario).imbalance if self.rank.any_routed else 1.0,
+            self.scenario.moe.imbalance,
         )
 
     @cached_property

@@ -171,6 +171,24 @@ def mean_parameters(parameters: Number, tensor: Number, pipeline: Number) -> Num
     return parameters / (tensor * pipeline)
 
 
+@formula("ψ_E", "parameters")
+def mean_routed(block: Number, layers: Number, pipeline: Number) -> Number:
+    """Parameters of routed experts that a rank holds, mean over the stages."""
+    return block * layers / pipeline
+
+
+@formula("N_E", "parameters")
+def routed_everywhere(share: Number, pipeline: Number, expert: Number, expert_tensor: Number) -> Number:
+    """Parameters of the routed experts of the whole model."""
+    return share * pipeline * expert * expert_tensor
+
+
+@formula("N − N_E", "parameters")
+def without(parameters: Number, routed: Number) -> Number:
+    """Parameters that every token meets."""
+    return parameters - routed
+
+
 @formula("ψ̄/D", "parameters")
 def owned_mean(parameters: Number, shards: Number) -> Number:
     """Parameters whose optimizer state a rank holds, mean over the stages."""

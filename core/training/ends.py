@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from ..machine.collectives import collective
 from ..machine.device import Machine
 from ..numeric import Number
-from ..sums import total_seconds
+from ..sums import add_seconds, total_seconds
 from ..terms import formula
+from .block import BlockTime
 from .layout import Layout
-from .overlap import elements, pointwise_bytes
+from .overlap import elements, pointwise_bytes, tensor_share
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,12 @@ class EndTime:
 def vocabulary_share(vocabulary: Number, tensor_parallel: Number) -> Number:
     """Rows of the vocabulary on one tensor parallel rank."""
     return vocabulary / tensor_parallel
+
+
+@formula("t_head + n_mtp·(t_head + t_block + t_proj)", "s", "DeepSeek-V3, arXiv 2412.19437, section 2.2")
+def head_and_modules(head: Number, modules: Number, block: Number, projection: Number) -> Number:
+    """Time of the output head and of modules that predict further tokens: a block, a projection and the head again."""
+    return head + modules * (head + block + projection)
 
 
 def embedding_time(hidden: Number, layout: Layout, machine: Machine) -> EndTime:
@@ -54,3 +61,18 @@ def head_time(hidden: Number, vocabulary: Number, layout: Layout, machine: Machi
         reduce,
     ]
     return EndTime(total_seconds(ahead), total_seconds(back))
+
+
+def with_predictions(
+    head: EndTime, modules: Number, block: BlockTime, hidden: Number, layout: Layout, machine: Machine
+) -> EndTime:
+    """The head and the modules behind it that predict further tokens; each merges two hidden vectors into one."""
+    share, joined = elements(hidden, tensor_share(layout.tensor), 1.0), elements(hidden, 2.0, 1.0)
+    ahead = machine.matrix(layout.tokens, share, joined).seconds
+    back = add_seconds(
+        machine.matrix(layout.tokens, joined, share).seconds, machine.matrix(joined, share, layout.tokens).seconds
+    )
+    return EndTime(
+        head_and_modules(head.forward, modules, block.forward_seconds, ahead),
+        head_and_modules(head.backward, modules, block.backward_seconds, back),
+    )

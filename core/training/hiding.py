@@ -6,14 +6,16 @@ point depends on tokens and machine balance only, not on the size of the model.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..machine.collectives import fabric_bandwidth
 from ..machine.device import Machine
-from ..model.layers import Model
+from ..model.layers import Block, Model
 from ..numeric import Number, maximum
 from ..scenario import Scenario
 from ..terms import formula
+from .block import mean_of_blocks, total_of_blocks
 from .layout import Layout
 
 
@@ -47,33 +49,60 @@ def tensor_parallel_share(
     return 2 * norms * (tensor - 1) * hidden * rate / (block_matrices * bandwidth)
 
 
+@formula("T*·N/N_act", "tokens", "traffic goes with all parameters, compute with those that a token meets; derived")
+def with_idle_experts(tokens: Number, parameters: Number, met: Number) -> Number:
+    """A hiding point of a model with routed experts, from that of dense matrices."""
+    return tokens * parameters / met
+
+
+@formula("f_e*", "elements", "w·Π·η·(e−1)/e/(6·W), gated experts, whatever k and h are; derived")
+def hiding_point_experts(width: Number, rate: Number, ranks: Number, bandwidth: Number) -> Number:
+    """Inner width of an expert above which the exchange of its tokens takes less than its products."""
+    return width * rate * (ranks - 1) / ranks / (6 * bandwidth)
+
+
 def hiding_points(
     scenario: Scenario, model: Model, layout: Layout, machine: Machine, gathered_width: Number
 ) -> dict[str, Any]:
-    """The hiding points of a plan by result key."""
-    fabric, block = layout.fabric, model.block
+    """The hiding points of a plan by result key; those of what a model does not have are left out."""
+    fabric = layout.fabric
+    rate = machine.rate
 
     def bandwidth(group: Any) -> Number:
         return fabric_bandwidth(group, fabric)
 
     data = bandwidth(layout.data_group)
     products = {"full": 6, "op-level": 5}.get(scenario.training.recompute, 4)
-    return {
-        "hiding.gradients_tokens_per_gpu": hiding_point_gradients(
-            machine.gradient_bytes, machine.rate, data, layout.data_group.ranks
-        ),
-        "hiding.zero3_tokens_per_micro_batch": hiding_point_sharded(
-            gathered_width, machine.gradient_bytes, machine.rate, data, products
-        ),
-        "hiding.context_tokens_per_gpu": hiding_point_context(
-            block.attention.kv_heads, block.attention.heads, machine.rate, bandwidth(layout.context_group)
-        ),
+    gradients = hiding_point_gradients(machine.gradient_bytes, rate, data, layout.data_group.ranks)
+    sharded = hiding_point_sharded(gathered_width, machine.gradient_bytes, rate, data, products)
+    points: dict[str, Any] = {}
+    if any(block.experts for _, block in model.groups):
+        gradients, sharded = (
+            with_idle_experts(each, model.parameters, model.met_parameters) for each in (gradients, sharded)
+        )
+        points["hiding.expert_size"] = hiding_point_experts(2.0, rate, layout.expert, bandwidth(layout.expert_group))
+    points |= {
+        "hiding.gradients_tokens_per_gpu": gradients,
+        "hiding.zero3_tokens_per_micro_batch": sharded,
         "hiding.tensor_parallel_share": tensor_parallel_share(
             layout.tensor,
             model.hidden,
-            machine.rate,
-            block.matrix_parameters(),
+            rate,
+            _mean(model, lambda block: block.matrix_parameters()),
             bandwidth(layout.tensor_group),
-            float(block.norms),
+            _mean(model, lambda block: float(block.joins)),
         ),
     }
+    heads = next(filter(None, (block.mixer.heads_on(1.0) for _, block in model.groups)), None)
+    if heads:
+        points["hiding.context_tokens_per_gpu"] = hiding_point_context(
+            heads.keys, heads.queries, rate, bandwidth(layout.context_group)
+        )
+    return points
+
+
+def _mean(model: Model, of: Callable[[Block], Number]) -> Number:
+    """Something that each block has, mean over the layers of a model."""
+    if len(model.groups) == 1:
+        return of(model.block)
+    return mean_of_blocks(total_of_blocks([n for n, _ in model.groups], [of(b) for _, b in model.groups]), model.layers)

@@ -14,6 +14,7 @@ from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
 from ..measured.band import band_of, ends_of, rows_of
+from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
 from ..numeric import Number, is_array, maximum, where
 from ..report import Sheet
@@ -207,8 +208,7 @@ def _bound(
     """The physical floor of a step, and the bytes that one GPU cannot avoid moving."""
     cluster, widths = scenario.cluster, memory.widths
     link = maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie)
-    psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
-    owned = days.owned_mean(psi, layout.shards) if scenario.parallelism.zero else psi
+    psi, owned = _mean_rank(scenario, model, layout, memory)
     optimizer = optimizer_bytes(widths.master, widths.momentum, widths.variance)
     moved = days.unavoidable_bytes(psi, widths.gathered, widths.gradients, optimizer, owned)
     floor = days.bound_seconds(
@@ -218,6 +218,23 @@ def _bound(
         days.link_floor(sheet.values["communication.adapter_bytes_per_gpu"], cluster.network.bandwidth),
     )
     return floor, moved
+
+
+def _mean_rank(scenario: Scenario, model: Model, layout: Layout, memory: held.TrainingMemory) -> tuple[Number, Number]:
+    """Parameters a rank holds, and those whose states it updates; mean over the stages."""
+    sharded = scenario.parallelism.zero > 0
+    if not memory.rank.any_routed:
+        psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
+        return psi, days.owned_mean(psi, layout.shards) if sharded else psi
+    routed = days.mean_routed(memory.routed_share, layout.layers, layout.pipeline)
+    everywhere = days.routed_everywhere(routed, layout.pipeline, layout.expert, layout.expert_tensor)
+    common = days.mean_parameters(days.without(model.parameters, everywhere), layout.tensor, layout.pipeline)
+    psi = add_parameters(common, routed)
+    if not sharded:
+        return psi, psi
+    return psi, add_parameters(
+        days.owned_mean(common, layout.shards), days.owned_mean(routed, memory.rank.expert_shards)
+    )
 
 
 def _time(

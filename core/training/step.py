@@ -8,7 +8,7 @@ from ..catalogue import table
 from ..ledgers.training_memory import TrainingMemory
 from ..machine.collectives import Group, collective
 from ..machine.device import Machine
-from ..model.kinds.mixer import add_parameters
+from ..model.kinds.mixer import add_parameters, present
 from ..model.layers import Model
 from ..model.parameters import padded_vocabulary
 from ..numeric import Number, is_array, largest, log, maximum, sqrt, where
@@ -17,7 +17,7 @@ from ..sums import add_seconds
 from ..terms import formula
 from .block import BlockTimer, mean_block
 from .data_parallel import DataParallel, DataParallelTime, Owned
-from .ends import embedding_time, head_time
+from .ends import embedding_time, head_time, with_predictions
 from .layout import Layout, product_of_degrees
 from .pipeline import PartTimes, PipelineTime, in_one_domain, pipeline_time, steady_seconds
 from .reduction import only_if_sharded
@@ -98,11 +98,14 @@ def time_parts(scenario: Scenario, model: Model, layout: Layout, machine: Machin
     spec = model.spec
     vocabulary = padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
     blocks = tuple(BlockTimer(block, layout, machine, scenario).time() for _, block in model.groups)
+    head = head_time(model.hidden, vocabulary, layout, machine, framework)
+    if present(spec.mtp_modules):
+        head = with_predictions(head, spec.mtp_modules, blocks[model.last_group], model.hidden, layout, machine)
     return PartTimes(
         blocks,
         mean_block([layers for layers, _ in model.groups], blocks, model.layers),
         embedding_time(model.hidden, layout, machine),
-        head_time(model.hidden, vocabulary, layout, machine, framework),
+        head,
     )
 
 

@@ -60,7 +60,12 @@ class Keeping:
 
     @property
     def selective(self) -> bool:
-        return self.training.recompute == "selective"
+        return self.training.recompute in ("selective", "selective-up")
+
+    @property
+    def expanded_again(self) -> bool:
+        """What is expanded from a latent is computed again from it."""
+        return self.training.recompute == "selective-up"
 
     @property
     def cheap_again(self) -> bool:

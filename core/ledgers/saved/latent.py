@@ -23,6 +23,12 @@ def expanded_bytes(heads: Number, nope_dim: Number, rope_dim: Number, value_dim:
     return 2 * element * heads * (nope_dim + rope_dim + value_dim)
 
 
+@formula("o", "B/token", _SOURCE)
+def attention_output(heads: Number, value_dim: Number, element: Number) -> Number:
+    """Output of the heads on one rank, where queries, keys and values are computed again."""
+    return element * heads * value_dim
+
+
 @formula("index", "B/token", TENSORS, "scores of the index")
 def index_bytes(index_heads: Number, index_dim: Number, topk: Number, element: Number) -> Number:
     """Queries, key and weights of the index, and the places of the keys it picked."""
@@ -46,7 +52,8 @@ def _(mixer: LatentAttention, keeping: Keeping) -> Kept:
     heads, element = mixer.local_heads(keeping.tensor), keeping.element
     sizes = (mixer.nope_dim, mixer.rope_dim, mixer.value_dim)
     expanded = expanded_bytes(heads, *sizes, element)
-    kept = kept_sum(latents_bytes(mixer.q_rank, mixer.kv_rank, mixer.rope_dim, keeping.share, element), expanded)
+    held = attention_output(heads, mixer.value_dim, element) if keeping.expanded_again else expanded
+    kept = kept_sum(latents_bytes(mixer.q_rank, mixer.kv_rank, mixer.rope_dim, keeping.share, element), held)
     if mixer.indexes:
         kept = kept_sum(kept, index_bytes(mixer.index_heads, mixer.index_dim, mixer.index_topk, element))
     selected = selected_latent(heads, *sizes, element) if keeping.by_operator else 0.0

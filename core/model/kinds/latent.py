@@ -182,11 +182,12 @@ class LatentAttention(Mixer):
             "query up" if compressed else "query",
             self.q_rank if compressed else self.hidden,
             heads * (self.nope_dim + self.rope_dim),
+            expands=compressed,
         )
         down = Matrix(
             "latent down", self.hidden, self.kv_rank + self.rope_dim + (self.q_rank if compressed else 0), True
         )
-        up = Matrix("latent up", self.kv_rank, heads * (self.nope_dim + self.value_dim))
+        up = Matrix("latent up", self.kv_rank, heads * (self.nope_dim + self.value_dim), expands=True)
         output = Matrix("attention output", heads * self.value_dim, self.hidden)
         index = (
             Matrix("index queries", self.q_rank, self.index_heads * self.index_dim, True),

@@ -24,6 +24,8 @@ class Matrix:
     outputs: Number
     #: Kept whole on every rank, which multiplies its share of the sequence where there is sequence parallelism.
     whole: bool = False
+    #: Makes something wide of a narrow vector that is kept, so that it may be computed again cheaply.
+    expands: bool = False
 
 
 def present(size: Number) -> bool:

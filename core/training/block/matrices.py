@@ -46,6 +46,7 @@ def matrices(work: Work) -> Matrices:
                 machine.matrix(tokens, outputs, inputs),
                 machine.matrix(tokens, inputs, outputs),
                 machine.matrix(inputs, outputs, tokens, output=2.0 * machine.gradient_bytes if fused else 2.0),
+                matrix.expands,
             )
         )
         if not fused:

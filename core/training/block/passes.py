@@ -81,6 +81,8 @@ class Product:
     forward: Kernel
     input_gradient: Kernel
     weight_gradient: Kernel
+    #: Computed again where the narrow vector it expands is kept instead of its result.
+    expands: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,8 @@ def mean_of_blocks(together: Number, layers: Number) -> Number:
     return together / layers
 
 
-def _total(counts: Sequence[Number], each: Sequence[Number]) -> Number:
+def total_of_blocks(counts: Sequence[Number], each: Sequence[Number]) -> Number:
+    """Something that each layer has, over all layers of a model."""
     total: Number = 0.0
     for layers, one in zip(counts, each, strict=True):
         total = add_group(total, layers, one)
@@ -170,6 +173,6 @@ def mean_block(counts: Sequence[Number], blocks: Sequence[BlockTime], layers: Nu
         _mean(counts, [each.weight_gradient_seconds for each in blocks], layers),
         (),
         (),
-        mean_of_blocks(_total(counts, [each.tensor_pairs for each in blocks]), layers),
-        mean_of_blocks(_total(counts, [each.context_sent for each in blocks]), layers),
+        mean_of_blocks(total_of_blocks(counts, [each.tensor_pairs for each in blocks]), layers),
+        mean_of_blocks(total_of_blocks(counts, [each.context_sent for each in blocks]), layers),
     )

@@ -11,14 +11,14 @@ from ...machine.device import Machine
 from ...model.layers import Block
 from ...numeric import Number
 from ...scenario import Scenario
-from ...sums import add_seconds
+from ...sums import add_seconds, total_seconds
 from ..layout import Layout
 from ..overlap import half
 from .cores import cores
 from .exchange import context_sent, tensor_pairs, with_context_traffic, with_tensor_traffic
 from .experts import RoutedWork
 from .matrices import matrices, sum_of
-from .passes import BlockTime, Pass
+from .passes import BlockTime, Pass, Product
 from .pointwise import pointwise
 from .work import Work
 
@@ -57,7 +57,7 @@ class BlockTimer:
             traffic = routed.traffic()
             forward, backward = routed.exchanged(traffic, forward), routed.exchanged(traffic, backward)
         ahead = forward.seconds
-        recompute = self._recompute(forward, ahead)
+        recompute = self._recompute(forward, ahead, products.products)
         return BlockTime(
             forward,
             backward,
@@ -72,12 +72,15 @@ class BlockTimer:
             traffic,
         )
 
-    def _recompute(self, forward: Pass, ahead: Number) -> Number:
+    def _recompute(self, forward: Pass, ahead: Number, products: tuple[Product, ...]) -> Number:
         training = self.work.training
         if training.recompute == "full":
             return ahead
         if training.recompute == "op-level":
             return add_seconds(half(add_seconds(forward.matrices, forward.casts)), forward.pointwise)
-        if training.recompute == "selective":
-            return forward.cheap if training.attention == "flash" else forward.attention
+        if training.recompute in ("selective", "selective-up"):
+            again = [forward.cheap if training.attention == "flash" else forward.attention]
+            if training.recompute == "selective-up":
+                again += [product.forward.seconds for product in products if product.expands]
+            return total_seconds(again)
         return 0.0
