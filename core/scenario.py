@@ -136,6 +136,8 @@ class Pipeline:
     """Habits of the pipeline: transfers run behind compute when it is interleaved (auto), always or never."""
 
     async_transfer: str = "auto"
+    #: Micro-batches after which the pipeline runs empty; None: once a step.
+    drain_every: Number | None = None
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,8 @@ EXECUTED_PASSES = {
     ("none", "unfused"): (3, 3),
     ("selective", "flash"): (3, 3.5),
     ("selective", "unfused"): (3, 4),
+    ("latent-up", "flash"): (3, 3.5),
+    ("latent-up", "unfused"): (3, 3),
     ("selective-up", "flash"): (3, 3.5),
     ("selective-up", "unfused"): (3, 4),
     ("op-level", "flash"): (3.5, 3.5),
@@ -145,4 +147,4 @@ FORWARD_PASSES = {"op-level": (1.5, 2.0, 1.0), "full": (2.0, 2.0, 2.0)}
 ONE_PASS = (1.0, 1.0, 1.0)
 
 #: The whiteboard's factor on N for a trained token.
-RULE_FACTOR = {"none": 6, "selective": 6, "selective-up": 6, "op-level": 7, "full": 8}
+RULE_FACTOR = {"none": 6, "selective": 6, "latent-up": 6, "selective-up": 6, "op-level": 7, "full": 8}

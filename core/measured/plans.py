@@ -12,7 +12,6 @@ from typing import Any
 from ..catalogue import catalogue
 from ..errors import ScenarioError
 from ..fields import FIELDS
-from ..model.layers import build
 from ..model.spec import ModelSpec
 from ..scenario import Cluster, Scenario
 from ..scenario_values import read_value
@@ -42,8 +41,6 @@ def plan_of(
     known = catalogue()
     model = values.pop("model", None)
     model = model_of(row) if model is None else known.models[model] if isinstance(model, str) else model
-    if kind == "training" and "model" in own and not build(model).dense:
-        raise NotExpressibleError(f"{model.name} is not a dense model")
     device, network = values.pop(_DEVICE, None), values.pop("cluster.network", "ib-ndr-400")
     if device is None:
         raise NotExpressibleError(f"no accelerator of the catalogue is meant by {row['gpu']!r}")

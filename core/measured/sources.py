@@ -45,7 +45,10 @@ def settings_of(kind: str, row: Row) -> Settings:
         )
         derived = {column: DERIVED[name](row) for column, name in rule.get("derive", {}).items()}
         row = row.with_(derived)
-        values |= rule.get("set", {})
+        stated = rule.get("set", {})
+        if "model" in stated:  # a model of the catalogue has its own sizes and switches
+            values = {path: value for path, value in values.items() if not path.startswith("model.")}
+        values |= stated
     return Settings(source, row, values)
 
 
@@ -129,6 +132,7 @@ DERIVED: dict[str, Callable[[Row], float]] = {
     "one layer a chunk": _layer_chunks,
     "depth of a GPT model from its parameters": _depth_of_gpt,
     "replicas of its shard group": lambda row: max(1, _given(row, "dp") // _given(row, "shard_group")),
+    "micro-batches of its local batch": lambda row: max(1, _given(row, "local_batch") // _given(row, "micro_batch")),
     "one stage a device": lambda row: _given(row, "num_gpus"),
     "one rank a device": lambda row: _given(row, "num_gpus"),
     "its attention data parallel ranks": lambda row: _given(row, "serving.attention_dp"),

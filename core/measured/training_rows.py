@@ -21,7 +21,7 @@ from .rows import Row
 from .sources import Settings, settings_of
 
 _SIZES = {"layers": "layers", "hidden_size": "hidden", "heads": "heads", "vocabulary": "vocab"}
-_DEGREES = ("tp", "pp", "cp", "vpp")
+_DEGREES = ("tp", "pp", "cp", "vpp", "ep", "etp")
 
 
 def training_plan(settings: Settings) -> Scenario:

@@ -83,6 +83,10 @@ class Layout:
     context_scheme: str
     #: 1 where activation transfers run behind compute, 0 where a stage waits for them.
     async_transfer: Number
+    #: Whether layers are dealt by hand, so that no stage is much longer than the mean.
+    spread: bool
+    #: Micro-batches after which the pipeline runs empty; None: once a step.
+    drain_every: Number | None
     fabric: Fabric
     tensor_group: Group
     context_group: Group
@@ -160,6 +164,8 @@ def layout_of(scenario: Scenario, rates: Rates) -> Layout:
         schedule=parallel.schedule,
         context_scheme=parallel.context_scheme,
         async_transfer=_async_transfer(scenario),
+        spread=parallel.stage_balance == "spread",
+        drain_every=scenario.pipeline.drain_every,
         fabric=fabric,
         tensor_group=Group.of(parallel.tp, 1, fabric),
         context_group=Group.of(parallel.cp, parallel.tp, fabric),

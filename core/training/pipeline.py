@@ -36,6 +36,20 @@ def mean_stage_seconds(
     return (layers * block + embedding + head) / pipeline + transfers
 
 
+@formula("max t_stage", "s", "layers dealt by hand: no stage is longer than the mean or the head with one layer")
+def spread_stage(
+    pipeline: Number, mean: Number, head: Number, block: Number, virtual: Number, transfers: Number
+) -> Number:
+    """The longest stage where layers are dealt unevenly by hand."""
+    return where(pipeline > 1, maximum(mean, head + block / virtual + transfers), mean)
+
+
+@formula("t_bubble·m/m_f", "s")
+def drained(bubble: Number, micro_batches: Number, every: Number) -> Number:
+    """Idle time of a step whose pipeline runs empty several times."""
+    return bubble * maximum(1, micro_batches / every)
+
+
 @formula("t_p2p", "s", "α–β model; transfers inside a scale-up domain use its link")
 def transfer_seconds(
     buffer: Number, inside: Number, link_rate: Number, network_rate: Number, alpha_c: Number, near: Number, far: Number
@@ -163,6 +177,8 @@ def pipeline_time(model: Model, layout: Layout, parts: PartTimes, kappa: Number)
     ]
     slowest = largest(stages) if len(stages) > 1 else stages[0]
     mean = mean_stage_seconds(layout.layers, one_block, front, back, layout.pipeline, waited)
+    if layout.spread:
+        slowest = spread_stage(layout.pipeline, mean, back, one_block, layout.virtual, waited)
     behind = only_in_pipeline(
         layout.pipeline,
         hidden_transfers(
@@ -170,6 +186,8 @@ def pipeline_time(model: Model, layout: Layout, parts: PartTimes, kappa: Number)
         ),
     )
     bubble = _bubble(layout, block, embedding, head, mean, waited)
+    if layout.drain_every is not None:
+        bubble = drained(bubble, layout.micro_batches, layout.drain_every)
     return PipelineTime(parts.blocks, block, transfer, slowest, mean, bubble, behind, waited)
 
 

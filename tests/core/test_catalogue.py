@@ -67,9 +67,12 @@ PUBLISHED = {
     "llama-4-maverick": 401_583_781_376,
     "gemma-2-9b": 9_241_705_984,
     "gemma-3-27b": 27_432_406_640,
+    "nemotron-3-nano-30b-a3b": 31_577_937_344,
 }
 #: Sizes that papers print rounded (arXiv 2205.05198, table 3): parameters in billions.
 ROUNDED = {"megatron-22b": 22.1, "mt-nlg-530b": 529.6, "megatron-1t": 1008.0}
+#: Sizes that a release or a paper prints in whole billions: xAI 2024; arXiv 2507.20534, 2504.03624, 2402.15627.
+ANNOUNCED = {"grok-1": 314, "kimi-k2": 1040, "nemotron-h-56b": 56, "megascale-175b": 175}
 
 
 @pytest.mark.parametrize(("model", "parameters"), PUBLISHED.items())
@@ -82,8 +85,13 @@ def test_models_of_papers_count_to_the_printed_figure(model: str, billions: floa
     assert build(catalogue().models[model]).parameters / 1e9 == pytest.approx(billions, abs=0.05)
 
 
+@pytest.mark.parametrize(("model", "billions"), ANNOUNCED.items())
+def test_models_count_about_what_was_announced(model: str, billions: float) -> None:
+    assert build(catalogue().models[model]).parameters / 1e9 == pytest.approx(billions, rel=0.015)
+
+
 def test_every_model_has_a_count_to_meet() -> None:
-    assert set(catalogue().models) == set(PUBLISHED) | set(ROUNDED)
+    assert set(catalogue().models) == {*PUBLISHED, *ROUNDED, *ANNOUNCED}
 
 
 @pytest.mark.parametrize(

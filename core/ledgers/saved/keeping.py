@@ -65,7 +65,7 @@ class Keeping:
     @property
     def expanded_again(self) -> bool:
         """What is expanded from a latent is computed again from it."""
-        return self.training.recompute == "selective-up"
+        return self.training.recompute in ("latent-up", "selective-up")
 
     @property
     def cheap_again(self) -> bool:

@@ -11,7 +11,7 @@ from ...machine.device import Machine
 from ...model.layers import Block
 from ...numeric import Number
 from ...scenario import Scenario
-from ...sums import add_seconds, total_seconds
+from ...sums import add_seconds
 from ..layout import Layout
 from ..overlap import half
 from .cores import cores
@@ -78,9 +78,9 @@ class BlockTimer:
             return ahead
         if training.recompute == "op-level":
             return add_seconds(half(add_seconds(forward.matrices, forward.casts)), forward.pointwise)
+        again = []
         if training.recompute in ("selective", "selective-up"):
-            again = [forward.cheap if training.attention == "flash" else forward.attention]
-            if training.recompute == "selective-up":
-                again += [product.forward.seconds for product in products if product.expands]
-            return total_seconds(again)
-        return 0.0
+            again.append(forward.cheap if training.attention == "flash" else forward.attention)
+        if training.recompute in ("latent-up", "selective-up"):
+            again += [product.forward.seconds for product in products if product.expands]
+        return sum_of(again)
