@@ -89,7 +89,9 @@ def _deadline(scenario: Scenario, training_days: Any) -> dict[str, Any]:
 
 def _whiteboard(scenario: Scenario, model: Model, values: dict[str, Any], peak: Any) -> dict[str, Any]:
     training, parallel = scenario.training, scenario.parallelism
-    label = scenario.whiteboard.parameters if scenario.whiteboard.parameters is not None else model.parameters
+    stated_label = scenario.whiteboard.parameters
+    label = model.parameters if stated_label is None else stated_label
+    met = model.met_parameters if stated_label is None else stated_label  # a token computes with those it meets
     stated = values["time.mfu"] if isinstance(training.mfu, str) else training.mfu
     gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
     gpus = scenario.cluster.gpus
@@ -103,11 +105,11 @@ def _whiteboard(scenario: Scenario, model: Model, values: dict[str, Any], peak: 
             label, parallel.tp, parallel.pp, gradient, shards, parallel.zero
         ),
         "whiteboard.mfu": stated,
-        "whiteboard.tokens_per_s": days.whiteboard_throughput(rule_flops(6, label), gpus, peak, stated),
+        "whiteboard.tokens_per_s": days.whiteboard_throughput(rule_flops(6, met), gpus, peak, stated),
         "whiteboard.tokens_per_s_exact": days.whiteboard_throughput(
             values["compute.training_flops_per_token"], gpus, peak, stated
         ),
-        "whiteboard.days": days.whiteboard_days(label, training.tokens, gpus, peak, stated),
+        "whiteboard.days": days.whiteboard_days(met, training.tokens, gpus, peak, stated),
     }
     table["whiteboard.done_in_30_days"] = days.whiteboard_progress(table["whiteboard.days"])
     if training.deadline is not None:
@@ -142,5 +144,5 @@ def _measured(scenario: Scenario, values: dict[str, Any], peak: Any) -> dict[str
 
 def _whiteboard_flops(scenario: Scenario, values: dict[str, Any]) -> Any:
     label = scenario.whiteboard.parameters
-    parameters = values["model.parameters"] if label is None else label
+    parameters = values["model.active_parameters"] if label is None else label
     return step_flops(rule_flops(6, parameters), values["compute.tokens_per_step"])

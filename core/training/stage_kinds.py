@@ -46,7 +46,10 @@ class StageKinds:
         count = int(np.max(self.pipeline))
         if is_array(self.pipeline):
             return [minimum(float(stage), self.pipeline - 1) for stage in range(count)]
+        held = [self.on(float(stage)) for stage in range(count)]
+        if any(is_array(*each) for each in held):
+            return [float(stage) for stage in range(count)]
         first: dict[tuple[float, ...], float] = {}
-        for stage in range(count):
-            first.setdefault(tuple(map(plain, self.on(float(stage)))), float(stage))
+        for stage, each in enumerate(held):
+            first.setdefault(tuple(map(plain, each)), float(stage))
         return sorted({*first.values(), float(count - 1)})

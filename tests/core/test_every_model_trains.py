@@ -59,10 +59,10 @@ def test_every_model_has_a_step_between_the_bound_and_sanity(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("zero", [1, 3])
-def test_arrays_of_layouts_hold_what_single_plans_hold(name: str, zero: int) -> None:
+@pytest.mark.parametrize(("zero", "balance"), [(1, "by-time"), (3, "even")])
+def test_arrays_of_layouts_hold_what_single_plans_hold(name: str, zero: int, balance: str) -> None:
     stages, micro, nodes = np.array([1.0, 2.0, 4.0]), np.array([2.0, 1.0, 1.0]), np.array([8.0, 8.0, 4.0])
-    base = training(name, parallelism__zero=zero)
+    base = training(name, parallelism__zero=zero, parallelism__stage_balance=balance)
 
     def at(pp: Any, micro_batch: Any, gpus_per_node: Any) -> Scenario:
         parallel = replace(base.parallelism, pp=pp)
@@ -75,6 +75,18 @@ def test_arrays_of_layouts_hold_what_single_plans_hold(name: str, zero: int) -> 
     for index in range(3):
         alone = evaluate(at(float(stages[index]), float(micro[index]), float(nodes[index])))
         assert not differences(alone, together, index)
+
+
+def test_one_pipeline_and_many_machines_deal_layers_by_time() -> None:
+    machines = np.array([50e9, 5e9])
+    together = evaluate(_with_network(machines))
+    for index in range(2):
+        assert not differences(evaluate(_with_network(float(machines[index]))), together, index)
+
+
+def _with_network(bandwidth: Any) -> Scenario:
+    scenario = training("deepseek-v3", parallelism__stage_balance="by-time")
+    return scenario.with_("cluster.network.bandwidth", bandwidth)
 
 
 #: One model for each way in which layers differ; recording every model would take minutes.
