@@ -15,6 +15,7 @@ from .legality import allowed, legal
 from .machine.device import machine_of
 from .machine.rates import rates
 from .model.layers import build
+from .model.traits import traits
 from .numeric import Number
 from .report import Edit, Report
 from .scenario import Scenario
@@ -88,6 +89,7 @@ def _candidates(scenario: Scenario) -> Iterator[Edit]:
         yield Edit("Flash attention", (("training.attention", "flash"),))
     elif training.recompute == "none":
         yield Edit("Selective recompute", (("training.recompute", "selective"),))
+    yield from _of_kinds(scenario)
     for size in sorted({int(training.micro_batch) // 2, 1}, reverse=True):
         if 0 < size < training.micro_batch:
             yield Edit(f"Micro-batch {size}", (("training.micro_batch", size),))
@@ -102,6 +104,16 @@ def _candidates(scenario: Scenario) -> Iterator[Edit]:
     for wider in sorted({2 * int(parallel.tp), node}):
         if parallel.tp < wider <= node:
             yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
+
+
+def _of_kinds(scenario: Scenario) -> Iterator[Edit]:
+    """Changes that only layers of some kinds know."""
+    experts, ep = int(scenario.model.experts), int(scenario.parallelism.ep)
+    if scenario.training.recompute in ("none", "selective") and "latent" in traits(scenario.model):
+        yield Edit("Recompute what latents expand to", (("training.recompute", "selective-up"),))
+    for wider in (2 * ep, 4 * ep):
+        if experts and experts % wider == 0:
+            yield Edit(f"EP {wider}", (("parallelism.ep", wider),))
 
 
 def _after(scenario: Scenario, edit: Edit, tight: bool) -> float:

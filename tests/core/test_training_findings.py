@@ -375,3 +375,11 @@ def test_every_edit_can_be_made() -> None:
             assert finding.message.endswith(".")
             for edit in finding.edits:
                 assert after(scenario, edit).scenario != scenario, edit.label
+
+
+def test_routed_experts_that_do_not_fit_are_dealt_over_more_ranks() -> None:
+    usual: dict[str, Any] = {"training__gradient_precision": "bf16", "training__recompute": "full"}
+    scenario = plan("qwen3-30b-a3b", "h100-sxm-80gb", parallelism__zero=1, parallelism__ep=2, **usual)
+    wider = the(scenario, "does-not-fit").edits[0]
+    assert wider.changes == (("parallelism.ep", 8),)
+    assert after(scenario, wider)["memory.fits"]

@@ -200,7 +200,9 @@ class Mamba2(Mixer):
 
     def streamed(self, tp: Number) -> Number:
         inputs = 3 * self.channels() + self.heads  # the convolution reads and writes its channels, the scan reads them
-        return streamed_elements(inputs, self.inner, ssm_state(self.inner, self.state_size), self.chunk, tp)
+        # states of chunks are written, read and written along the sequence, and read: kernels of the public code
+        states = 2 * ssm_state(self.inner, self.state_size)
+        return streamed_elements(inputs, self.inner, states, self.chunk, tp)
 
     def pointwise(self, tp: Number) -> tuple[Stream, ...]:
         gate = Stream(self.inner / tp, 6.0, 10.0)
