@@ -16,7 +16,6 @@ import numpy as np
 
 from .model.consistency import has_heads
 from .model.layers import build
-from .model.spec import ModelSpec
 from .numeric import Number, both, maximum
 from .scenario import Scenario
 from .terms import plain
@@ -212,11 +211,6 @@ def _routed(s: Scenario) -> bool:
     return bool(np.any(s.model.experts > 0))
 
 
-def computed(spec: ModelSpec, kind: str) -> bool:
-    """Whether the engine of a kind of plan computes the layers."""
-    return True
-
-
 def _split_sizes(s: Scenario) -> list[Number]:
     """Heads and channels of all kinds of layers that tensor parallel ranks share out."""
     return [size for _, block in build(s.model).groups for size in block.mixer.split_sizes()]
@@ -232,13 +226,6 @@ def _splits_message(s: Scenario) -> str:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(
-        "model",
-        lambda s: computed(s.model, s.kind),
-        lambda s: (
-            f"{s.model.name} has layers that {s.kind} plans do not compute (equal layers of full attention and FFN do)"
-        ),
-    ),
     Rule(
         "model.experts_per_token",
         lambda s: s.model.experts_per_token <= s.model.experts,

@@ -110,17 +110,8 @@ class Store(QObject):
 
     def change(self, scenario: Scenario, path: str, gesture: int | None = None, name: str | None = None) -> None:
         """Take a scenario in which the field at `path` was changed, as one undo step or part of a gesture."""
-        if reason := self._not_computed(scenario):
-            self.failed.emit(reason)
-            self.scenario_changed.emit()
-        elif scenario != self.scenario:
+        if scenario != self.scenario:
             self._push(replace(self._document, scenario=scenario), path, gesture, name)
-
-    def _not_computed(self, scenario: Scenario) -> str:
-        """Why no plan of this kind can be made with the model, in words; empty where one can."""
-        if scenario.model is self.scenario.model and scenario.kind == self.scenario.kind:
-            return ""
-        return next((broken.message for broken in violations(scenario) if broken.field == "model"), "")
 
     def apply(self, scenario: Scenario, name: str, path: Path | None = None) -> None:
         """Take another scenario whole (a preset, a file) as one undo step; nothing is unsaved after it."""

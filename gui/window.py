@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWi
 from ..core.catalogue import catalogue
 from ..core.export import SUFFIXES
 from ..core.fields import FIELDS, PANELS
-from ..core.layout_rules import computed
 from . import theme as themes
 from .cards import Cards, Verdict
 from .dialogs import Dialogs
@@ -161,10 +160,8 @@ class Window(QMainWindow):
         self.completed.emit()
 
     def _entries(self, name: str) -> list[tuple[str, str]]:
-        """The entries of a catalogue as (id, name), without models that no plan of the present kind computes."""
-        entries = getattr(catalogue(), name).items()
-        kind = self.store.kind
-        return [(key, entry.name) for key, entry in entries if name != "models" or computed(entry, kind)]
+        """The entries of a catalogue as (id, name)."""
+        return [(key, entry.name) for key, entry in getattr(catalogue(), name).items()]
 
     # ------------------------------------------------------------ doing
 
