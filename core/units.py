@@ -307,6 +307,7 @@ _FORMATS = {
     "kg": _format_kg,
     "kg/kWh": lambda value, significant: f"{digits(value, significant)} kg/kWh",
     "1/s": lambda value, significant: f"{digits(value, significant)} /s",
+    "times": lambda value, significant: f"{digits(value, significant)}×",
 }
 
 

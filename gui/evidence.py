@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
@@ -11,9 +11,9 @@ from ..core.ledgers.tables import Table
 from ..core.measured.errors import shipped_errors
 from ..core.measured.similar import most_similar
 from ..core.measured.tables import similar_table, sources_table
-from .charts import ChartCard, Choose, choose_file
+from .chart_card import ChartCard, Choose, choose_file
 from .fonts import font, typeset
-from .ledgers import LedgerTable
+from .ledger_table import LedgerTable
 from .store import Store
 from .theme import Theme, page_style
 
@@ -26,13 +26,6 @@ _PAUSE = 200
 _LIKE, _ALL = "Like this plan", "All published runs"
 
 
-class EvidenceTable(LedgerTable):
-    """Published rows, whose numbers have no working."""
-
-    def _is_number(self, index: QModelIndex) -> bool:
-        return False
-
-
 class EvidencePage(QWidget):
     """A table of runs with a chart of predicted against measured: of those most like the plan, or by publication."""
 
@@ -40,7 +33,7 @@ class EvidencePage(QWidget):
         super().__init__(parent)
         self._store = store
         self.title, self.notes = QLabel(), QLabel()
-        self.table, self.chart = EvidenceTable(), ChartCard(theme, choose)
+        self.table, self.chart = LedgerTable(asks=False), ChartCard(theme, choose)
         self.choice = QButtonGroup(self)
         self._soon = QTimer(self, singleShot=True, interval=_PAUSE)
         self._soon.timeout.connect(self._refresh)
