@@ -48,6 +48,9 @@ def note(path: str, scenario: Scenario) -> str:
     if path == "training.global_batch":
         tokens = scenario.training.global_batch * scenario.training.sequence_length
         return f"{format_quantity(tokens, 'tokens')} tokens"
+    model = scenario.model
+    if path == "model.head_dim" and not model.head_dim and model.heads:
+        return f"{format_quantity(model.hidden_size / model.heads, 'count')}: hidden size over heads"
     return ""
 
 
