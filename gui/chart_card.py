@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, Signal
@@ -67,8 +67,8 @@ class ChartCard(Surface):
 
     failed = Signal(str)
     done = Signal()
-    #: The name of another view of the card that was chosen.
-    chosen = Signal(str)
+    #: The number of another view of the card that was chosen.
+    chosen = Signal(int)
 
     def __init__(self, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -81,9 +81,7 @@ class ChartCard(Surface):
         self.menu_button.setToolTip("Export, copy, reset")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.switch = QWidget()
-        self.switch.hide()
         self._views = QButtonGroup(self)
-        self._names: list[str] = []
         self.menu = self._menu()
         self.menu_button.setMenu(self.menu)
         self.plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -99,26 +97,30 @@ class ChartCard(Surface):
         layout.addWidget(self.plot, 1)
         self.set_theme(theme)
 
-    def offer(self, views: Mapping[str, str]) -> None:
-        """Let a person switch between views, given with their words; the first is the one that is shown."""
+    def offer(self, views: Sequence[str]) -> None:
+        """Let a person switch between views, given by their words; the first is the one that is shown."""
         line = QHBoxLayout(self.switch)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(0)
-        for place, (name, words) in enumerate(views.items()):
+        for number in range(len(views)):
             button = QToolButton()
-            button.setText(words)
             button.setCheckable(True)
-            button.setChecked(place == 0)
+            button.setChecked(number == 0)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            self._views.addButton(button, place)
-            self._names.append(name)
+            self._views.addButton(button, number)
             line.addWidget(button)
-        self._views.idToggled.connect(lambda place, on: self.chosen.emit(self._names[place]) if on else None)
+        self.name_views(views)
+        self._views.idToggled.connect(lambda number, on: self.chosen.emit(number) if on else None)
         self.set_theme(self.theme)
 
-    def choose(self, view: str) -> None:
+    def name_views(self, views: Sequence[str]) -> None:
+        """The words of the views."""
+        for number, words in enumerate(views):
+            self._views.button(number).setText(words)
+
+    def choose(self, view: int) -> None:
         """Switch to a view."""
-        self._views.button(self._names.index(view)).setChecked(True)
+        self._views.button(view).setChecked(True)
 
     @property
     def figure(self) -> Figure:

@@ -25,14 +25,14 @@ _REST = 200
 _TWO_ROWS = 370
 
 _PLACES = {"roofline": 0, "memory": 1, "communication": 2, "training": 3, "serving": 3, "waterfall": 3}
-#: What the last chart of a training plan can show, with the words of its switch.
-_VIEWS = {"training": "days", "waterfall": "step"}
+#: The words of the switch of the last chart, by kind of plan: its curve, and where the time goes.
+_VIEWS = {"training": ("days", "step"), "serving": ("load", "token")}
 _NO_CURVE = Figure("curve", "", "", Axis(), Axis(), empty="No curve for this plan.")
 
 
 class ChartGrid(QWidget):
-    """The four charts of a plan, two by two: roofline, memory, communication, and training days (or where the time of
-    a step goes) or serving.
+    """The four charts of a plan, two by two: roofline, memory, communication, and training days or serving, in whose
+    place one can see where the time goes.
 
     Axes only grow while something is dragged; they shrink after a rest with no button down, and at once when another
     plan is opened. Where there is height for one row only, it is the row of the chart asked for last.
@@ -58,8 +58,8 @@ class ChartGrid(QWidget):
             card.plot.asked.connect(self.explained)
             layout.setColumnStretch(place % 2, 1)
         self._grid, self._row = layout, 0
-        self._view = "training"
-        self._cards[3].offer(_VIEWS)
+        self._parted = False
+        self._cards[3].offer(_VIEWS["training"])
         self._cards[3].chosen.connect(self._choose_view)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
@@ -79,8 +79,8 @@ class ChartGrid(QWidget):
     def chart(self, name: str) -> ChartCard:
         """The card of a chart, which then shows it; training, waterfall and serving share a place."""
         card = self._cards[_PLACES[name]]
-        if name in _VIEWS:
-            card.choose(name)
+        if card is self._cards[3]:
+            card.choose(int(name == "waterfall"))
         return card
 
     def focus(self, name: str) -> None:
@@ -133,8 +133,8 @@ class ChartGrid(QWidget):
         self._draw_report(settle)
         self._draw_curve(settle)
 
-    def _choose_view(self, view: str) -> None:
-        self._view = view
+    def _choose_view(self, view: int) -> None:
+        self._parted = bool(view)
         self._refresh(settle=True)
 
     def _draw_report(self, settle: bool) -> None:
@@ -143,20 +143,16 @@ class ChartGrid(QWidget):
             return
         for card, build in zip(self._cards, (roofline, memory, communication), strict=False):
             self._put(card, build(report), settle)
-        training = report.scenario.kind == "training"
-        self._cards[3].switch.setVisible(training)
-        if training and self._view == "waterfall":
+        self._cards[3].name_views(_VIEWS[report.scenario.kind])
+        if self._parted:
             self._put(self._cards[3], waterfall(report), settle)
 
     def _draw_curve(self, settle: bool) -> None:
         """The chart over a sweep; it follows when the machine is idle, and waits while the sweep is of another kind."""
         report, curve = self._store.report, self._store.curve
-        if report is None or (curve and curve.scenario.kind != report.scenario.kind):
+        if report is None or self._parted or (curve and curve.scenario.kind != report.scenario.kind):
             return
-        training = report.scenario.kind == "training"
-        if training and self._view == "waterfall":
-            return
-        build = training_days if training else serving
+        build = training_days if report.scenario.kind == "training" else serving
         self._put(self._cards[3], build(report, curve) if curve else _NO_CURVE, settle)
 
     def _put(self, card: ChartCard, figure: Figure, settle: bool) -> None:

@@ -38,7 +38,7 @@ CHARTS = {
     "memory": "Memory",
     "communication": "Communication",
     "training": "Days or serving",
-    "waterfall": "Where a step goes",
+    "waterfall": "Where the time goes",
 }
 _DROPPED = (".yaml", ".yml", ".json")
 
@@ -284,29 +284,24 @@ class Window(QMainWindow):
         for panel in self.panels.values():
             menu.addAction(panel.toggleViewAction())
         menu.addSeparator()
-        for number, (name, title) in enumerate(self._charts(), start=1):
+        for number, (name, title) in enumerate(CHARTS.items(), start=1):
             menu.addAction(f"Go to {title}\tCtrl+{number}", lambda name=name: self.focus_chart(name))
         menu.addAction("Reset charts\tCtrl+0", self.reset_views)
         menu.addSeparator()
         menu.addAction("About the numbers", self.show_evidence)
 
     def _fill_export(self, menu: QMenu) -> None:
-        for name, title in self._charts():
+        for name, title in CHARTS.items():
             below = menu.addMenu(title)
             for suffix in SUFFIXES:
                 below.addAction(f"{suffix[1:].upper()}…", partial(self._export, name, suffix))
 
     def _fill_copy(self, menu: QMenu) -> None:
-        for name, title in self._charts():
+        for name, title in CHARTS.items():
             menu.addAction(title, lambda name=name: self._card(name).copy_chart())
         menu.addSeparator()
-        for name, title in self._charts():
+        for name, title in CHARTS.items():
             menu.addAction(f"{title}, data", lambda name=name: self._card(name).copy_table())
-
-    def _charts(self) -> list[tuple[str, str]]:
-        """The charts of the present kind of plan, by name with their titles."""
-        training = self.store.kind == "training"
-        return [(name, title) for name, title in CHARTS.items() if training or name != "waterfall"]
 
     def _export(self, name: str, suffix: str) -> None:
         self._card(name).export(suffix)

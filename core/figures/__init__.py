@@ -20,7 +20,7 @@ FIGURES = {
     "communication": ("training", "serving"),
     "training": ("training",),
     "serving": ("serving",),
-    "waterfall": ("training",),
+    "waterfall": ("training", "serving"),
 }
 
 _OF_ONE_REPORT = {"roofline": roofline, "memory": memory, "communication": communication, "waterfall": waterfall}

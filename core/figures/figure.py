@@ -165,6 +165,7 @@ SERIES = {
     "bubble": ("#f59e0b", "#f2ac33"),
     "straggler": ("#c084a8", "#d19cbd"),
     "failures": ("#e2542c", "#f0714b"),
+    "prompts": ("#e2542c", "#f0714b"),
     "whole": ("#5b6675", "#9aa5b4"),
     "full": ("#2563eb", "#5b8def"),
     "window": ("#38bdf8", "#56c8fa"),

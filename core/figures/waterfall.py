@@ -1,4 +1,5 @@
-"""Where a step's wall time goes: from the arithmetic at peak down to what failures cost, as a waterfall."""
+"""Where time goes, as a waterfall: a training step from the arithmetic at peak down to what failures cost, or a token
+of a served request from the physical bound down to the prompts of others."""
 
 from __future__ import annotations
 
@@ -10,13 +11,19 @@ from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
 from .words import percent, plural, seconds
 
-#: What comes on top of the kernels, in this order: result, name, series.
-_LOSSES = (
+#: What comes on top of the kernels of a training step, in this order: result, name, series.
+_TRAINING = (
     ("time.bubble_s", "bubble", "bubble"),
     ("time.exposed_communication_s", "exposed traffic", "communication"),
     ("time.optimizer_s", "optimizer", "optimizer"),
     ("time.straggler_s", "stragglers", "straggler"),
     ("time.interruptions_s", "interruptions", "failures"),
+)
+#: The same for a decode step of a served model.
+_SERVING = (
+    ("time.launch_s", "launches", "launch"),
+    ("time.bubble_s", "bubble", "bubble"),
+    ("time.exposed_communication_s", "exposed traffic", "communication"),
 )
 _SHARES = {"checkpoints": "checkpoint_share", "lost work": "lost_share", "restarts": "restart_share"}
 #: Parts below this share of the whole are left out.
@@ -25,83 +32,136 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 @dataclass(frozen=True)
-class _Step:
-    """One row: a part of the wall time of a step, with where it starts."""
+class _Part:
+    """One row: a part of the time, with where it starts; `link` is the result that it is."""
 
-    key: str
+    link: str
     name: str
     series: str
     start: float
     length: float
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """The time in its parts, the kernels first. `floor` of the kernels is the least they could take, called `bound`."""
+
+    parts: tuple[_Part, ...]
+    link: str
+    floor_link: str
+    floor: float
+    bound: str
+    subtitle: str
+
+    @property
+    def total(self) -> float:
+        return self.parts[-1].start + self.parts[-1].length
+
+
 def waterfall(report: Report, baseline: Report | None = None) -> Figure:
-    """The parts of a step's wall time, each where the one above ends; the kernels first, the whole last."""
-    total, peak = float(report["time.effective_s"]), float(report["time.compute_floor_s"])
-    rows = list(_rows(report))
+    """The parts of the time of a step or a token, each where the one above ends; the whole last."""
+    whole = _whole(report)
+    before = _whole(baseline).parts if baseline else ()
+    total, rows = whole.total, (*whole.parts, _Part(whole.link, "in all", "whole", 0.0, whole.total))
     names = [row.name for row in rows]
-    before = {row.name: row for row in _rows(baseline)} if baseline else {}
-    bars = [bar for place, row in enumerate(rows) for bar in _bars(place, row, report, total, peak)]
-    ghosts = [_ghost(names.index(row.name), row) for row in before.values() if row.name in names]
+    bars = [bar for place, row in enumerate(rows) for bar in _bars(place, row, report, whole)]
+    ghosts = [_ghost(names.index(row.name), row) for row in before if row.name in names]
     unit, unit_name = next((unit for unit in _UNITS if total >= unit[0]), _UNITS[-1])
-    high = max(total, *(row.start + row.length for row in before.values()), 0.0) * 1.36
+    high = max(total, *(row.start + row.length for row in before), 0.0) * 1.36
+    noun = "step" if report["kind"] == "training" else "token"
     return Figure(
         "waterfall",
-        _title(rows, total, peak),
-        f"one step of {seconds(total, 3)} on {plural(report.scenario.cluster.gpus, 'GPU')}, failures included",
-        Axis(f"{unit_name} of a step", 0.0, high, ticks=linear_ticks(0.0, total * 1.02, unit, 5), unit=unit),
+        _title(whole),
+        whole.subtitle,
+        Axis(f"{unit_name} of a {noun}", 0.0, high, ticks=linear_ticks(0.0, total * 1.02, unit, 5), unit=unit),
         Axis("", -0.6, len(rows) - 0.4, categories=tuple(names)),
         bars=(*bars, *ghosts),
         labels=tuple(_label(place, row, total) for place, row in enumerate(rows)),
-        key=(("compute", "arithmetic at peak rate"),) + ((("baseline", "baseline"),) if ghosts else ()),
+        key=(("compute", whole.bound),) + ((("baseline", "baseline"),) if ghosts else ()),
         columns=("part", "result", "start [s]", "time [s]", "share"),
         rows=(
-            ("at peak rate", "time.compute_floor_s", 0.0, peak, peak / total),
-            *((row.name, row.key, row.start, row.length, row.length / total) for row in rows),
+            (whole.bound, whole.floor_link, 0.0, whole.floor, whole.floor / total),
+            *((row.name, row.link, row.start, row.length, row.length / total) for row in rows),
         ),
         scenario=report.scenario.name,
     )
 
 
-def _rows(report: Report) -> Iterator[_Step]:
-    start, total = float(report["time.ideal_s"]), float(report["time.effective_s"])
-    yield _Step("time.ideal_s", "kernels", "compute", 0.0, start)
-    for key, name, series in _LOSSES:
+def _whole(report: Report) -> _Whole:
+    return _step(report) if report["kind"] == "training" else _token(report)
+
+
+def _step(report: Report) -> _Whole:
+    parts = tuple(_stacked(report, float(report["time.ideal_s"]), "time.ideal_s", _TRAINING))
+    total, gpus = seconds(report["time.effective_s"], 3), plural(report.scenario.cluster.gpus, "GPU")
+    subtitle = f"one step of {total} on {gpus}, failures included"
+    floor = "time.compute_floor_s"
+    return _Whole(parts, "time.effective_s", floor, float(report[floor]), "arithmetic at peak rate", subtitle)
+
+
+def _token(report: Report) -> _Whole:
+    """A token is a decode step and what prompts of other requests put between two of them."""
+    times = {key: float(report[key]) for key in ("time.compute_s", "time.memory_s")}
+    kernels = sum(times.values())
+    parts = list(_stacked(report, kernels, max(times, key=lambda key: times[key]), _SERVING))
+    step = float(report["time.step_s"])
+    each = float(report.get("serving.tpot_s", step))
+    if each - step > _LEAST * step:
+        parts.append(_Part("serving.tpot_s", "other prompts", "prompts", step, each - step))
+    requests = plural(round(float(report["serving.running"])), "request")
+    bound = "serving.tpot_bound_s" if "serving.tpot_bound_s" in report else "time.bound_s"
+    floor = min(kernels, float(report[bound]))
+    link = "serving.tpot_s" if "serving.tpot_s" in report else "time.step_s"
+    subtitle = f"one token of each of {requests}, every {seconds(each, 3)}"
+    return _Whole(tuple(parts), link, bound, floor, "physical bound", subtitle)
+
+
+def _stacked(report: Report, kernels: float, link: str, losses: tuple[tuple[str, str, str], ...]) -> Iterator[_Part]:
+    total = kernels + sum(float(report[key]) for key, _, _ in losses)
+    yield _Part(link, "kernels", "compute", 0.0, kernels)
+    start = kernels
+    for key, name, series in losses:
         length = float(report[key])
         if length > _LEAST * total:
-            yield _Step(key, name, series, start, length)
+            yield _Part(key, name, series, start, length)
         start += length
-    yield _Step("time.effective_s", "in all", "whole", 0.0, total)
 
 
-def _bars(place: int, row: _Step, report: Report, total: float, peak: float) -> Iterator[Bar]:
-    hover = f"{row.name}: {seconds(row.length, 3)}, {percent(row.length / total)} of the wall time"
+def _bars(place: int, row: _Part, report: Report, whole: _Whole) -> Iterator[Bar]:
+    def said(name: str, length: float) -> str:
+        return f"{name}: {seconds(length, 3)}, {percent(length / whole.total)} of the time"
+
     if row.name == "kernels":
-        floor = f"arithmetic at peak rate: {seconds(peak, 3)}, {percent(peak / total)} of the wall time"
-        below = f"kernels below the peak rate, recomputation: {seconds(row.length - peak, 3)}"
-        text = f"{seconds(peak, 3)} at peak"
-        yield Bar("at peak rate", row.series, place, 0.0, peak, text=text, hover=floor, link="time.compute_floor_s")
-        yield Bar(row.name, row.series, place, peak, row.length - peak, pattern="pale", hover=below, link=row.key)
+        text = f"{seconds(whole.floor, 3)} at {'peak' if report['kind'] == 'training' else 'bound'}"
+        least = said(whole.bound, whole.floor)
+        yield Bar(whole.bound, row.series, place, 0.0, whole.floor, text=text, hover=least, link=whole.floor_link)
+        rest = row.length - whole.floor
+        hover = said("kernels beyond that", rest)
+        yield Bar(row.name, row.series, place, whole.floor, rest, pattern="pale", hover=hover, link=row.link)
         return
+    hover = said(row.name, row.length)
     if row.name == "interruptions":
         parts = (f"{name} {percent(report[f'reliability.{key}'])}" for name, key in _SHARES.items())
         hover = f"{hover}: {', '.join(parts)}"
-    yield Bar(row.name, row.series, place, row.start, row.length, hover=hover, link=row.key)
+    yield Bar(row.name, row.series, place, row.start, row.length, hover=hover, link=row.link)
 
 
-def _label(place: int, row: _Step, total: float) -> Label:
+def _label(place: int, row: _Part, total: float) -> Label:
     share = f", {percent(row.length / total)}" if row.length < total else ""
     return Label(f"{seconds(row.length, 3)}{share}", row.start + row.length, place, bold=True)
 
 
-def _ghost(place: int, row: _Step) -> Bar:
+def _ghost(place: int, row: _Part) -> Bar:
     hover = f"baseline, {row.name}: {seconds(row.length, 3)}"
     return Bar("baseline", "baseline", place, row.start, row.length, 0.8, "ghost", hover=hover)
 
 
-def _title(rows: list[_Step], total: float, peak: float) -> str:
-    """How much of the time is arithmetic, and what takes most of the rest."""
-    lost = {row.name: row.length for row in rows[1:-1]} | {"kernels below it": rows[0].length - peak}
+def _title(whole: _Whole) -> str:
+    """How much of the time nothing can take away, and what takes most of the rest."""
+    peak, total = whole.bound.startswith("arithmetic"), whole.total
+    lost = {row.name: row.length for row in whole.parts[1:]}
+    lost |= {"kernels below it" if peak else "kernels beyond it": whole.parts[0].length - whole.floor}
     name = max(lost, key=lambda each: lost[each])
     verb = "cost" if name.endswith(("s", "it")) else "costs"
-    return f"{percent(peak / total)} of the time is at peak; {name} {verb} {percent(lost[name] / total)}"
+    start = f"{percent(whole.floor / total)} of the time is {'at peak' if peak else 'its bound'}"
+    return f"{start}; {name} {verb} {percent(lost[name] / total)}"

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.core.huggingface_files import COUNTS, published
 from tests.core.plans import plan, with_all
@@ -23,6 +26,7 @@ MODELS = catalogue().models
 SERVED = [name for name, spec in MODELS.items() if computed(spec, "serving")]
 TRAINED = [name for name, spec in MODELS.items() if computed(spec, "training")]
 DEGREES = (1, 2, 4, 8)
+PARTS = ("a100-sxm-80gb", "h100-sxm-80gb", "h200-sxm-141gb", "mi300x", "b200-sxm-180gb", "rtx-4090")
 
 
 def trained(name: str, **changes: object) -> Scenario:
@@ -196,3 +200,67 @@ def test_a_token_meets_no_more_than_there_is(name: str) -> None:
     assert 0 < model.active_parameters <= model.parameters
     assert model.text_parameters <= model.parameters
     assert (model.active_parameters < model.parameters) == any(block.experts for _, block in model.groups)
+
+
+# ---------------------------------------------------------------- any model in any plan
+
+
+law = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+
+
+@st.composite
+def any_served(choose: st.DrawFn) -> Scenario:
+    """Any model of the catalogue, served in any formats and layout that is legal."""
+    plans = degrees(serving(choose(st.sampled_from(SERVED)), choose(st.sampled_from(PARTS))))
+    values = {
+        "serving.weight_format": choose(st.sampled_from(("bf16", "fp8", "int8", "int4-g128"))),
+        "serving.kv_format": choose(st.sampled_from(("bf16", "fp8", "int4"))),
+        "serving.concurrency": choose(st.sampled_from((1, 3, 32, 400))),
+        "serving.prompt_tokens": choose(st.sampled_from((1, 100, 2048, 30_000))),
+        "serving.output_tokens": choose(st.sampled_from((2, 128, 1024))),
+        "serving.max_context": 32_768,
+        "serving.engine": choose(st.sampled_from(list(catalogue().engines))),
+    }
+    return with_all(choose(st.sampled_from(plans)), values)
+
+
+@law
+@given(any_served())
+def test_ledgers_of_any_served_model_hold_together(scenario: Scenario) -> None:
+    report = evaluate(scenario)
+    items = ("weights", "kv_cache", "activations", "workspace")
+    held = [report[f"memory.{item}_bytes"] for item in items]
+    assert min(held) >= 0
+    assert sum(held) == pytest.approx(report["memory.total_bytes"])
+    rows = report.communication
+    assert report["communication.bytes_per_gpu"] == pytest.approx(sum(row.bytes_per_gpu for row in rows))
+    for row in rows:
+        assert 0 <= row.exposed_seconds <= row.seconds * (1 + ROUNDING), row.name
+    parts = ("compute", "memory", "launch", "bubble", "exposed_communication")
+    assert sum(report.get(f"time.{part}_s", 0.0) for part in parts) == pytest.approx(report["time.step_s"])
+    for key, value in report.values.items():
+        assert not isinstance(value, float) or np.isfinite(value), key
+
+
+@law
+@given(any_served(), st.floats(1.0, 8.0), st.sampled_from(("memory", "memory_bandwidth", "link.bandwidth")))
+def test_a_better_part_never_serves_worse(scenario: Scenario, factor: float, name: str) -> None:
+    path = f"cluster.accelerator.{name}"
+    better, worse = evaluate(scenario.with_(path, factor * scenario.get(path))), evaluate(scenario)
+    if name == "memory":  # more requests then run at a time, so a step may take longer
+        assert better["serving.max_concurrency"] >= worse["serving.max_concurrency"]
+        assert better["serving.running"] >= worse["serving.running"] * (1 - 1e-6)
+    else:
+        assert not_above(better["time.bound_s"], worse["time.bound_s"])
+        assert not_above(better["serving.decode_step_s"], worse["serving.decode_step_s"])
+
+
+@law
+@given(any_served())
+def test_any_served_model_is_no_faster_than_its_bound(scenario: Scenario) -> None:
+    report = evaluate(scenario)
+    assert report["time.bound_s"] > 0
+    assert not_above(report["time.bound_s"], report["time.step_s"])
+    assert 0 < report["time.mfu"] <= 1
+    assert 0 < report["time.mbu"] <= 1 + ROUNDING
+    assert report["memory.total_bytes"] > 0

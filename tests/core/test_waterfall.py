@@ -99,3 +99,21 @@ def test_a_baseline_is_drawn_where_it_was() -> None:
     ghost = next(bar for bar in chart.bars if bar.pattern == "ghost" and bar.row == 1)
     assert (ghost.start, ghost.length) == (before["time.ideal_s"], before["time.bubble_s"])
     assert max(end for _, end in ends(chart)) <= chart.x.high
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue().presets if name not in TRAINING])
+def test_parts_of_a_served_token_add_up_and_are_linked(name: str) -> None:
+    report = evaluate(load_scenario(name), record=True)
+    chart = waterfall(report)
+    *parts, whole = ends(chart)
+    assert whole == (0.0, pytest.approx(parts[-1][1], rel=1e-3))
+    assert whole[1] == pytest.approx(report.get("serving.tpot_s", report["time.step_s"]), rel=1e-3)
+    assert chart.bars[0].length == pytest.approx(report["time.bound_s"])
+    for bar in chart.bars:
+        assert explain(report, bar.link).lines()
+
+
+def test_prompts_of_other_requests_stand_between_two_tokens() -> None:
+    report = evaluate(load_scenario("70b-bf16-8xa100-serve"))
+    prompts = next(bar for bar in waterfall(report).bars if bar.name == "other prompts")
+    assert prompts.length == pytest.approx(report["serving.tpot_s"] * report["serving.prefill_share"], rel=0.01)

@@ -240,7 +240,6 @@ def test_the_last_chart_shows_where_a_step_goes_instead(grid: ChartGrid, store: 
     asked = grid.chart("waterfall")
     assert asked is card
     assert card.figure.name == "waterfall"
-    assert card.switch.isVisible()
     # it follows the plan, and the curve does not come back over it
     store.set("reliability.restart_seconds", 3000.0)
     store.flush()
@@ -249,12 +248,13 @@ def test_the_last_chart_shows_where_a_step_goes_instead(grid: ChartGrid, store: 
     assert card.figure.name == "training"
 
 
-def test_a_serving_plan_has_no_such_switch(grid: ChartGrid, store: Store) -> None:
-    grid.chart("waterfall")
+def test_a_serving_plan_shows_where_a_token_goes(grid: ChartGrid, store: Store) -> None:
+    card = grid.chart("waterfall")
     store.apply(load_scenario("70b-bf16-8xa100-serve"), "other")
     store.flush()
+    assert card.figure.name == "waterfall"
+    assert card.figure.bars[-1].link == "serving.tpot_s"
     assert grid.chart("serving").figure.name in ("serving", "curve")
-    assert not grid.chart("serving").switch.isVisible()
 
 
 def test_a_click_on_a_bar_asks_for_the_working_of_its_result(qtbot: QtBot, grid: ChartGrid) -> None:
