@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from pytestqt.qtbot import QtBot
 
@@ -18,7 +18,6 @@ from triledger.core.figures.figure import Axis, Bar, Figure, Label, Mark, Rule
 from triledger.core.figures.memory import memory
 from triledger.gui.chart_card import ChartCard, description
 from triledger.gui.charts import ChartGrid
-from triledger.gui.plot.hover import anchor
 from triledger.gui.store import Store
 from triledger.gui.theme import DARK, LIGHT
 
@@ -257,11 +256,11 @@ def test_a_serving_plan_shows_where_a_token_goes(grid: ChartGrid, store: Store) 
     assert grid.chart("serving").figure.name in ("serving", "curve")
 
 
-def test_a_click_on_a_bar_asks_for_the_working_of_its_result(qtbot: QtBot, grid: ChartGrid) -> None:
+def test_enter_on_a_bar_asks_for_the_working_of_its_result(qtbot: QtBot, grid: ChartGrid) -> None:
     plot = grid.chart("waterfall").plot
-    bar = next(bar for bar in plot.figure.bars if bar.name == "exposed traffic")
-    where = QPoint(*map(round, anchor(bar, plot.frame())))
-    qtbot.mouseMove(plot.viewport(), where)
+    names = [bar.name for bar in plot.figure.bars]
+    for _ in range(names.index("exposed traffic") + 1):
+        qtbot.keyClick(plot, Qt.Key.Key_Right)
     with qtbot.waitSignal(grid.explained) as asked:
-        qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=where)
+        qtbot.keyClick(plot, Qt.Key.Key_Return)
     assert asked.args == ["time.exposed_communication_s"]

@@ -162,6 +162,17 @@ def test_keys_walk_over_the_parts(view: Show, qtbot: QtBot) -> None:
     assert not plot.tip.isVisible()
 
 
+def test_a_click_on_a_linked_bar_asks_for_its_result(view: Show, qtbot: QtBot) -> None:
+    linked = replace(BARS, bars=(replace(BARS.bars[0], link="memory.weights_bytes"), *BARS.bars[1:]))
+    plot, asked = view(linked), []
+    plot.asked.connect(asked.append)
+    for x, row in ((20.0, 0), (10.0, 1)):
+        point_to(plot, qtbot, x, row)
+        at = QPoint(*map(round, plot.frame().pixel(x, row)))
+        qtbot.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert asked == ["memory.weights_bytes"]
+
+
 @pytest.mark.parametrize("back", ["double click", "R", "Home"])
 def test_the_wheel_zooms_at_the_pointer_and_the_whole_comes_back(view: Show, qtbot: QtBot, back: str) -> None:
     plot = view(ROOF)
