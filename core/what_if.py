@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .figures.words import plural
 from .ledgers.tables import Column, Table
 from .legality import legal
 from .report import Edit, Report
@@ -44,6 +45,7 @@ _SERVING = (
     Column("most requests", "count"),
     Column("a million", "USD"),
 )
+_DRAFTS = "serving.speculative.draft_tokens"
 _TRAINING_KEYS = ("time.step_s", "training.days", "memory.total_bytes", "memory.verdict", "cost.usd")
 _SERVING_KEYS = (
     "serving.tpot_s",
@@ -86,7 +88,7 @@ def table(report: Report, found: list[Answer], evaluate: Evaluate) -> Table:
     row = _training_row if training else _serving_row
     rows = (row("this plan", report, report), *(row(each.edit.label, each.report, report) for each in found))
     title = "What if: the plan with one change at a time"
-    notes = tuple(fp8_notes(report, found, evaluate)) if training else ()
+    notes = tuple(fp8_notes(report, found, evaluate) if training else draft_notes(report, found))
     return Table("what-if", title, _TRAINING if training else _SERVING, rows, (), notes)
 
 
@@ -134,6 +136,8 @@ def _serving_edits(scenario: Scenario) -> Iterator[Edit]:
     yield _set("fp8 weights", "serving.weight_format", "fp8")
     yield _set("4-bit weights", "serving.weight_format", "int4-g128")
     yield _set("fp8 KV cache", "serving.kv_format", "fp8")
+    drafts = scenario.serving.speculative.draft_tokens
+    yield _set("no drafts" if drafts else "drafts of 4 tokens", _DRAFTS, 0 if drafts else 4)
     yield _times("half of the requests", "serving.concurrency", scenario, 0.5)
     yield _times("twice the requests", "serving.concurrency", scenario, 2)
     yield _times("twice the prompt", "serving.prompt_tokens", scenario, 2)
@@ -148,7 +152,8 @@ def _faster_parts(scenario: Scenario) -> Iterator[Edit]:
     peaks = (f"{device}.peak.{name}" for name in ("bf16", "fp16", "fp8", "fp4", "int8"))
     yield _all_times("units twice as fast", tuple(peaks), scenario)
     yield _all_times("memory twice as fast", (f"{device}.memory_bandwidth",), scenario)
-    yield _all_times("links twice as fast", (f"{device}.link.bandwidth", "cluster.network.bandwidth"), scenario)
+    links = (f"{device}.link.bandwidth", f"{device}.pcie", "cluster.network.bandwidth")
+    yield _all_times("links twice as fast", links, scenario)
 
 
 def _set(label: str, path: str, value: Any) -> Edit:
@@ -223,3 +228,22 @@ def fp8_limit(scenario: Scenario, evaluate: Evaluate) -> str:
         return f"gain {best}"
     first = len(small) - int(np.argmin(small[::-1])) if not small.all() else 0
     return f"gain {best}, below 5 % from {format_quantity(lengths[first], 'count')} on"
+
+
+# ---------------------------------------------------------------- what drafts bring
+
+
+def draft_notes(report: Report, found: list[Answer]) -> Iterator[str]:
+    """What drafts bring at the load of a plan, and up to how many requests."""
+    reports = (report, *(each.report for each in found if each.edit.label == "drafts of 4 tokens"))
+    drafted = next((each for each in reports if each.scenario.serving.speculative.draft_tokens), None)
+    if drafted is None or "serving.speculative_speedup" not in drafted:
+        return
+    own, gain = drafted.scenario.serving.speculative, drafted["serving.speculative_speedup"]
+    tokens = drafted["serving.speculative_tokens_per_cycle"]
+    accepted = format_quantity(own.acceptance, "ratio", 2)
+    words = f"drafts of {own.draft_tokens:.0f}: {tokens:.2f} tokens a cycle at {accepted} accepted"
+    requests = round(drafted["serving.running"] / drafted["serving.busy_replicas"])
+    words += f", {gain:.2f}× at {plural(requests, 'request')} an engine"
+    end = drafted.get("serving.speculative_crossover_batch")
+    yield f"{words}; nothing from {format_quantity(round(end), 'count')} on" if end is not None else words

@@ -40,6 +40,13 @@ class _Part:
     series: str
     start: float
     length: float
+    #: Whether the time falls by the part.
+    saved: bool = False
+
+    @property
+    def end(self) -> float:
+        """Where the time stands after the part."""
+        return self.start if self.saved else self.start + self.length
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class _Whole:
 
     @property
     def total(self) -> float:
-        return self.parts[-1].start + self.parts[-1].length
+        return self.parts[-1].end
 
 
 def waterfall(report: Report, baseline: Report | None = None) -> Figure:
@@ -67,13 +74,13 @@ def waterfall(report: Report, baseline: Report | None = None) -> Figure:
     bars = [bar for place, row in enumerate(rows) for bar in _bars(place, row, report, whole)]
     ghosts = [_ghost(names.index(row.name), row) for row in before if row.name in names]
     unit, unit_name = next((unit for unit in _UNITS if total >= unit[0]), _UNITS[-1])
-    high = max(total, *(row.start + row.length for row in before), 0.0) * 1.36
+    high = max(row.start + row.length for row in (*rows, *before)) * 1.36
     noun = "step" if report["kind"] == "training" else "token"
     return Figure(
         "waterfall",
         _title(whole),
         whole.subtitle,
-        Axis(f"{unit_name} of a {noun}", 0.0, high, ticks=linear_ticks(0.0, total * 1.02, unit, 5), unit=unit),
+        Axis(f"{unit_name} of a {noun}", 0.0, high, ticks=linear_ticks(0.0, high / 1.33, unit, 5), unit=unit),
         Axis("", -0.6, len(rows) - 0.4, categories=tuple(names)),
         bars=(*bars, *ghosts),
         labels=tuple(_label(place, row, total) for place, row in enumerate(rows)),
@@ -105,6 +112,9 @@ def _token(report: Report) -> _Whole:
     kernels = sum(times.values())
     parts = list(_stacked(report, kernels, max(times, key=lambda key: times[key]), _SERVING))
     step = float(report["time.step_s"])
+    if (gain := _gain(report)) != 1:
+        parts.append(_drafts(step, step / gain))
+        step /= gain
     each = float(report.get("serving.tpot_s", step))
     if each - step > _LEAST * step:
         parts.append(_Part("serving.tpot_s", "other prompts", "prompts", step, each - step))
@@ -114,6 +124,20 @@ def _token(report: Report) -> _Whole:
     link = "serving.tpot_s" if "serving.tpot_s" in report else "time.step_s"
     subtitle = f"one token of each of {requests}, every {seconds(each, 3)}"
     return _Whole(tuple(parts), link, bound, floor, "physical bound", subtitle)
+
+
+def _gain(report: Report) -> float:
+    """How many times faster tokens come by drafts; 1 without them."""
+    drafts = report.scenario.serving.speculative.draft_tokens
+    return float(report["serving.speculative_speedup"]) if drafts and "serving.tpot_s" in report else 1.0
+
+
+def _drafts(step: float, each: float) -> _Part:
+    """What drafts save of a decode step for a token, or cost."""
+    link = "serving.speculative_speedup"
+    if each > step:
+        return _Part(link, "drafts", "prediction", step, each - step)
+    return _Part(link, "drafts save", "prediction", each, step - each, saved=True)
 
 
 def _stacked(report: Report, kernels: float, link: str, losses: tuple[tuple[str, str, str], ...]) -> Iterator[_Part]:
@@ -143,12 +167,13 @@ def _bars(place: int, row: _Part, report: Report, whole: _Whole) -> Iterator[Bar
     if row.name == "interruptions":
         parts = (f"{name} {percent(report[f'reliability.{key}'])}" for name, key in _SHARES.items())
         hover = f"{hover}: {', '.join(parts)}"
-    yield Bar(row.name, row.series, place, row.start, row.length, hover=hover, link=row.link)
+    pattern = "pale" if row.saved else "solid"
+    yield Bar(row.name, row.series, place, row.start, row.length, pattern=pattern, hover=hover, link=row.link)
 
 
 def _label(place: int, row: _Part, total: float) -> Label:
-    share = f", {percent(row.length / total)}" if row.length < total else ""
-    return Label(f"{seconds(row.length, 3)}{share}", row.start + row.length, place, bold=True)
+    share = "" if row.name == "in all" else f", {percent(row.length / total)}"
+    return Label(f"{'−' if row.saved else ''}{seconds(row.length, 3)}{share}", row.start + row.length, place, bold=True)
 
 
 def _ghost(place: int, row: _Part) -> Bar:
@@ -159,7 +184,7 @@ def _ghost(place: int, row: _Part) -> Bar:
 def _title(whole: _Whole) -> str:
     """How much of the time nothing can take away, and what takes most of the rest."""
     peak, total = whole.bound.startswith("arithmetic"), whole.total
-    lost = {row.name: row.length for row in whole.parts[1:]}
+    lost = {row.name: row.length for row in whole.parts[1:] if not row.saved}
     lost |= {"kernels below it" if peak else "kernels beyond it": whole.parts[0].length - whole.floor}
     name = max(lost, key=lambda each: lost[each])
     verb = "cost" if name.endswith(("s", "it")) else "costs"

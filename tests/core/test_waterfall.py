@@ -117,3 +117,14 @@ def test_prompts_of_other_requests_stand_between_two_tokens() -> None:
     report = evaluate(load_scenario("70b-bf16-8xa100-serve"))
     prompts = next(bar for bar in waterfall(report).bars if bar.name == "other prompts")
     assert prompts.length == pytest.approx(report["serving.tpot_s"] * report["serving.prefill_share"], rel=0.01)
+
+
+def test_drafts_take_from_a_token_what_they_save() -> None:
+    scenario = load_scenario("70b-int4-1xh100-serve").with_("serving.speculative.draft_tokens", 3)
+    report = evaluate(scenario)
+    chart = waterfall(report)
+    saved = next(bar for bar in chart.bars if bar.name == "drafts save")
+    step, each = report["time.step_s"], report["time.step_s"] / report["serving.speculative_speedup"]
+    assert (saved.start, saved.start + saved.length) == pytest.approx((each, step))
+    assert chart.bars[-1].length == pytest.approx(report["serving.tpot_s"], rel=1e-3)
+    assert max(end for _, end in ends(chart)) <= chart.x.high

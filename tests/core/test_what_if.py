@@ -98,3 +98,15 @@ def test_the_optimizer_keeps_its_bytes_under_fp8() -> None:
     assert after["memory.optimizer_bytes"] == before["memory.optimizer_bytes"]
     assert after["compute.model_flops_per_step"] == before["compute.model_flops_per_step"]
     assert np.isclose(after["roofline.knee"], 2 * before["roofline.knee"], rtol=1e-3)
+
+
+def test_drafts_gain_little_where_many_decode_together() -> None:
+    # a batch of one reads all weights for a token: checking five costs hardly more
+    alone = load_scenario("70b-int8-1xh100-step")
+    busy = load_scenario("70b-bf16-8xa100-serve")
+    gains = [cells(asked(each), "drafts of 4 tokens")["faster"] for each in (alone, busy)]
+    assert gains == pytest.approx([2.08, 1.06], abs=0.05)
+    note = asked(busy).notes[0]
+    assert note.startswith("drafts of 4: 3.36 tokens a cycle at 80 % accepted")
+    end = evaluate(busy.with_("serving.speculative.draft_tokens", 4))["serving.speculative_crossover_batch"]
+    assert note.endswith(f"nothing from {round(end)} on")
