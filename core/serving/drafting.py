@@ -62,9 +62,9 @@ class Drafting:
         Of arrays the plans without an end have the largest batch that is tried.
         """
         batches = np.array(_BATCHES)
-        if is_array(context, self.tokens):
-            batches = batches[:, None]
         with unrecorded():
+            if is_array(self.gain(1.0, context, self.passes.decode(1.0, context))):
+                batches = batches[:, None]
             gains = self.gain(batches, context, self.passes.decode(batches, context))
         found = _crossing(np.array(_BATCHES), np.asarray(gains))
         if is_array(found):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from ..report import Edit, Finding
 from ..scenario import Scenario
 from ..units import format_quantity
@@ -211,7 +213,8 @@ def group_leaves_node(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
         changes = (("parallelism.tp", inside), ("parallelism.pp", int(parallel.pp * tp // inside)))
         edits = (Edit(f"TP {inside}, PP {changes[1][1]}", changes),)
         yield Finding("tp-leaves-node", "warning", message, "parallelism.tp", edits)
-    elif tp > link.domain and link.bandwidth > cluster.accelerator.pcie:
+    # a size that no result of this plan depends on may be an array
+    elif bool(np.all(tp > link.domain)) and link.bandwidth > cluster.accelerator.pcie:
         message = f"{link.name} joins {int(link.domain)} GPUs; tensor parallel {tp} goes over PCIe."
         yield Finding("tp-over-pcie", "warning", message, "parallelism.tp")
 

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triledger.core import evaluate, load_scenario
+from triledger.core.catalogue import catalogue
 from triledger.core.explore.stops import Scale, scale_of
 from triledger.core.explore.strips import ILLEGAL, legal_stops, refusal, strip
 from triledger.core.fields import FIELDS, Field
 from triledger.core.legality import violations
+from triledger.core.model.traits import traits
 from triledger.core.scenario import Scenario
 from triledger.core.units import UNITS
 
@@ -100,3 +102,21 @@ def test_a_refusal_names_the_other_field_that_a_rule_speaks_of(plan: Scenario) -
     assert refusal(plan, plan.with_("parallelism.tp", 32), "parallelism.tp").startswith("GPUs: 64 is not a multiple")
     broken = plan.with_("parallelism.tp", 6)
     assert refusal(broken, broken.with_("parallelism.tp", 7), "parallelism.tp") == ""
+
+
+def served_with_drafts() -> Scenario:
+    return load_scenario("70b-bf16-8xa100-serve").with_("serving.speculative.draft_tokens", 3)
+
+
+PLANS = {name: load_scenario(name) for name in catalogue().presets} | {"drafts": served_with_drafts()}
+
+
+@pytest.mark.parametrize("name", list(PLANS))
+def test_every_slider_of_every_plan_has_a_strip(name: str) -> None:
+    scenario = PLANS[name]
+    for field in MOVED:
+        if scenario.kind in field.kinds and (not field.needs or field.needs in traits(scenario.model)):
+            stops = scale_of(field).stops
+            legal = legal_stops(scenario, field.path, stops) if field.unit == "count" else None
+            verdicts = strip(scenario, field.path, stops, evaluate, legal)
+            assert len(verdicts) in (0, len(stops)), field.path
