@@ -154,6 +154,7 @@ SERIES = {
     "activations": ("#f59e0b", "#f2ac33"),
     "logits": ("#e2542c", "#f0714b"),
     "kv": ("#7c3aed", "#a78bfa"),
+    "states": ("#0f9d76", "#25b68d"),
     "gathered": ("#c084a8", "#d19cbd"),
     "workspace": ("#9aa5b4", "#8793a5"),
     "scale-up": ("#2563eb", "#5b8def"),

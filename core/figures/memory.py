@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ..model.anatomy import kept_by_kind
+from ..model.layers import build
 from ..report import Report
+from ..serving.settings import settings_of
 from ..units import format_quantity
 from .figure import Axis, Bar, Figure, Label, Rule
 from .ticks import linear_ticks
@@ -15,8 +18,16 @@ from .words import GIB, gib, percent
 _ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
 _SERVING = ("weights", "activations", "workspace", "kv_cache", "kv_free")
 _OPTIMIZER = ("master_weights", "momentum", "variance")
-_SERIES = {"kv_cache": "kv", "kv_free": "kv"}
-_WORDS = {"kv_cache": "KV cache", "kv_free": "free for KV cache", "gathered": "gathered weights"}
+_SERIES = {"kv_cache": "kv", "kv_free": "kv", "windows": "window"}
+_WORDS = {
+    "kv_cache": "KV cache",
+    "latent": "latent cache",
+    "windows": "KV of windows",
+    "kv_free": "free for KV cache",
+    "gathered": "gathered weights",
+}
+#: Items that are a part of the cache.
+_CACHE = ("kv_cache", "latent", "windows", "states")
 _MOST_ROWS = 8
 
 Items = dict[str, float]
@@ -60,9 +71,9 @@ def _rows(report: Report) -> list[tuple[str, Items]]:
 def _every_row(report: Report) -> list[tuple[str, Items]]:
     """Name and items in bytes of each pipeline stage, or of the one GPU that stands for all."""
     if report.scenario.kind == "serving":
-        items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _SERVING[:-1]}
-        pool = report.get("memory.kv_budget_bytes", 0.0)
-        return [("each GPU", items | {"kv_free": max(0.0, pool - items["kv_cache"])})]
+        items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _SERVING[:-2]}
+        kept, pool = float(report["memory.kv_cache_bytes"]), report.get("memory.kv_budget_bytes", 0.0)
+        return [("each GPU", items | _cache(report, kept) | {"kv_free": max(0.0, pool - kept)})]
     if not report.stages:
         items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _ITEMS}
         return [("fullest GPU", items)]
@@ -72,6 +83,16 @@ def _every_row(report: Report) -> list[tuple[str, Items]]:
     names = [f"stage {i}" for i in range(len(stages["weights"]))]
     names = names if len(names) > 1 else ["each GPU"]
     return [(name, {item: float(stages[item][i]) for item in _ITEMS}) for i, name in enumerate(names)]
+
+
+def _cache(report: Report, size: float) -> Items:
+    """The cache by what keeps it; of one kind where the model has but one."""
+    serving = report.scenario.serving
+    width = settings_of(report.scenario).kv.bytes
+    kept = kept_by_kind(build(report.scenario.model), serving.max_context, width)
+    total = sum(kept.values())
+    shares = dict(zip(_CACHE, kept.values(), strict=True))
+    return {item: size * share / total for item, share in shares.items() if share}
 
 
 def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
@@ -101,7 +122,7 @@ def _stack(row: int, name: str, items: Items, limit: float, linked: bool) -> Ite
         if not size:
             continue
         words, series = _WORDS.get(item, item), _SERIES.get(item, item)
-        text, link = gib(size), f"memory.{item}_bytes" if linked and item != "kv_free" else ""
+        text, link = gib(size), _link(item) if linked else ""
         hover = f"{name}, {words}: {text} GiB, {percent(size / total)}{of_total}"
         inside = min(max(0.0, limit - start), size) if limit < total else size
         if item == "kv_free":
@@ -112,6 +133,11 @@ def _stack(row: int, name: str, items: Items, limit: float, linked: bool) -> Ite
             over = f"{hover}; {format_quantity(size - inside, 'bytes')} of it too much"
             yield Bar(words, series, row, start + inside, size - inside, pattern="hatched", hover=over, link=link)
         start += size
+
+
+def _link(item: str) -> str:
+    """The result that an item is, or is a part of; free cache is none."""
+    return "" if item == "kv_free" else f"memory.{'kv_cache' if item in _CACHE else item}_bytes"
 
 
 def _total(row: int, items: Items) -> Label:

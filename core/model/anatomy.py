@@ -11,6 +11,7 @@ from functools import singledispatch
 from itertools import groupby
 
 from ..units import format_quantity
+from . import cache
 from .kinds.attention import CrossAttention, GroupedAttention
 from .kinds.feed_forward import Experts, FeedForward
 from .kinds.latent import LatentAttention
@@ -18,7 +19,7 @@ from .kinds.mixer import present
 from .kinds.recurrent import DeltaNet, LightningAttention
 from .kinds.single import NoFeedForward, NoMixer, SideBySide, SingleFeedForward, SingleMixer
 from .kinds.state_space import Mamba, Mamba2, ShortConvolution
-from .layers import Model
+from .layers import STATE_WIDTH, Model
 
 #: What a layer can be made of, by the series that colours it: first what mixes tokens, then what follows.
 MIXING = {
@@ -105,6 +106,18 @@ def anatomy(model: Model) -> Anatomy:
         first += count
     groups = tuple((int(count), *part) for (count, _), part in zip(model.groups, parts, strict=True))
     return Anatomy(int(model.layers), tuple(stretches), groups, tuple(_sizes(model)), tuple(_cache(model)))
+
+
+def kept_by_kind(model: Model, tokens: float, width: float) -> dict[str, float]:
+    """Bytes that a sequence of some tokens keeps, at `width` bytes a cached element, by what keeps them."""
+    kept = {"kv": 0.0, "latent": 0.0, "windows": 0.0, "states": 0.0}
+    for count, block in model.groups:
+        mixer, state = block.mixer, block.mixer.state()
+        limit, first = mixer.kv_limit, mixing_part(mixer).kinds[0]
+        place = {"window": "windows", "latent": "latent"}.get(first, "kv")
+        kept[place] += count * (tokens if limit is None else min(tokens, limit)) * mixer.kv_elements() * width
+        kept["states"] += cache.layers_state_bytes(count, state.recurrent, state.convolution, STATE_WIDTH)
+    return kept
 
 
 def _sizes(model: Model) -> Iterator[str]:
