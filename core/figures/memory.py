@@ -16,10 +16,11 @@ from .words import GIB, gib, percent
 
 #: Items of a training stage in their fixed order, and of a serving GPU: what is fixed first, then the cache.
 _ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
-_SERVING = ("weights", "activations", "workspace", "kv_cache", "kv_free")
+_SERVING = ("weights", "expert_weights", "activations", "workspace", "kv_cache", "kv_free")
 _OPTIMIZER = ("master_weights", "momentum", "variance")
 _SERIES = {"kv_cache": "kv", "kv_free": "kv", "windows": "window"}
 _WORDS = {
+    "expert_weights": "expert weights",
     "kv_cache": "KV cache",
     "latent": "latent cache",
     "windows": "KV of windows",
@@ -72,6 +73,7 @@ def _every_row(report: Report) -> list[tuple[str, Items]]:
     """Name and items in bytes of each pipeline stage, or of the one GPU that stands for all."""
     if report.scenario.kind == "serving":
         items = {item: float(report.get(f"memory.{item}_bytes", 0.0)) for item in _SERVING[:-2]}
+        items["weights"] -= items["expert_weights"]
         kept, pool = float(report["memory.kv_cache_bytes"]), report.get("memory.kv_budget_bytes", 0.0)
         return [("each GPU", items | _cache(report, kept) | {"kv_free": max(0.0, pool - kept)})]
     if not report.stages:

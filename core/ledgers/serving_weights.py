@@ -158,6 +158,19 @@ def serving_weights(scenario: Scenario, model: Model, settings: Settings) -> tup
     )
 
 
+def expert_weights(scenario: Scenario, model: Model, settings: Settings) -> Number:
+    """Weights in bytes of the routed experts of all layers on one rank; scales are left out."""
+    number, ranks = settings.weights, expert_ranks(scenario)
+    bits = 16.0 if "experts" in number.leaves else number.bits
+    return total_bytes(
+        [
+            layers_weights(layers, block_bytes(_routed(block.experts, number, ranks), bits, 0.0, 0.0, 0.0))
+            for layers, block in model.groups
+            if block.experts
+        ]
+    )
+
+
 def _last_values(model: Model) -> Number:
     """Values outside the blocks that stay in 16 bits: norms, a bias of the head, and matrices around a narrow width."""
     values, spec = model.final_norm, model.spec
@@ -189,10 +202,14 @@ def _feed_forward(block: Block, number: WeightFormat, tensor: Number, ranks: Exp
     experts = block.experts
     if experts is None:
         return [(block.ffn.part, block.ffn.share(tensor))]
+    common = without_router(experts.common_share(tensor), router(experts))
+    return [(block.ffn.part, common), ("experts", _routed(experts, number, ranks))]
+
+
+def _routed(experts: Experts, number: WeightFormat, ranks: ExpertRanks) -> Number:
+    """Matrix parameters of the routed experts of one layer on one rank, as its kernels pad them."""
     share = routed_share(experts.experts, experts.expert(), ranks.groups, ranks.split)
-    if number.pad > 1:
-        share = kept_experts(share, experts.size, padded_size(experts.size, number.pad))
-    return [(block.ffn.part, without_router(experts.common_share(tensor), router(experts))), ("experts", share)]
+    return kept_experts(share, experts.size, padded_size(experts.size, number.pad)) if number.pad > 1 else share
 
 
 def _index_rows(block: Block, tensor: Number) -> Number:

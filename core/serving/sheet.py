@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any
 
 from ..ledgers import compute, serving_memory
+from ..ledgers.serving_weights import expert_weights
 from ..model.layers import Model
 from ..numeric import Number, is_array
 from ..report import Sheet
@@ -113,7 +114,7 @@ def _compute(plan: Plan) -> dict[str, Any]:
 
 def _memory(plan: Plan) -> dict[str, Any]:
     memory = plan.memory
-    return {
+    values = {
         "memory.weights_bytes": memory.weights,
         "memory.kv_cache_bytes": memory.kv_cache,
         "memory.activations_bytes": memory.activations,
@@ -125,6 +126,10 @@ def _memory(plan: Plan) -> dict[str, Any]:
         "memory.fits": serving_memory.fits(memory.headroom),
         "memory.verdict": serving_memory.verdict(memory.total, memory.headroom, serving_memory.TIGHT),
     }
+    pipeline = plan.scenario.parallelism.pp
+    if any(block.experts for _, block in plan.model.groups) and not is_array(pipeline) and pipeline == 1:
+        values["memory.expert_weights_bytes"] = expert_weights(plan.scenario, plan.model, plan.settings)
+    return values
 
 
 def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
