@@ -50,7 +50,8 @@ def note(path: str, scenario: Scenario) -> str:
         return f"{format_quantity(tokens, 'tokens')} tokens"
     model = scenario.model
     if path == "model.head_dim" and not model.head_dim and model.heads:
-        return f"{format_quantity(model.hidden_size / model.heads, 'count')}: hidden size over heads"
+        hidden, heads = (format_quantity(size, "count") for size in (model.hidden_size, model.heads))
+        return f"{hidden} / {heads} = {format_quantity(model.hidden_size / model.heads, 'count')}"
     return ""
 
 
