@@ -141,6 +141,19 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
+class Lora:
+    """Adapters of low rank beside frozen matrices; `base_format` is that of a quantised base."""
+
+    rank: Number = 16
+    targets: str = "attention"
+    dropout: Number = 0.05
+    base_format: str = "nf4-double"
+    kernels: str = "eager"
+    #: Copies of the inputs of frozen 4-bit matrices that old kernels keep.
+    kept_inputs: Number = 0.0
+
+
+@dataclass(frozen=True)
 class Training:
     sequence_length: Number = 4096
     micro_batch: Number = 1
@@ -149,9 +162,14 @@ class Training:
     precision: str = "bf16"
     gradient_precision: str = "fp32"
     state_precision: str = "fp32"
+    residual_precision: str = "bf16"
+    finetune: str = "full"
+    lora: Lora = Lora()
+    autocast: bool = True
     logit_bytes: Number | None = None
     optimizer: str = "adamw"
     fused_optimizer: bool = True
+    offload_optimizer: bool = False
     recompute: str = "none"
     attention: str = "flash"
     attention_kernel: str = "auto"

@@ -11,7 +11,7 @@ from .errors import ScenarioError, did_you_mean
 from .fields import FIELDS
 from .legality import require_legal
 from .scenario import Cluster, Scenario
-from .scenario_values import CATALOGUES, FIXED, check_fixed, read_value
+from .scenario_values import CATALOGUES, read_value
 from .scenario_writing import FORMAT, save_scenario, write_scenario
 from .yaml_tree import Node, parse_tree, read_text
 
@@ -23,7 +23,7 @@ _USUAL_NETWORK = "ib-ndr-400"
 
 def _sections() -> frozenset[str]:
     """Paths under which settings stand; entries and what is inside them are values."""
-    paths = (path for path in (*FIELDS, *FIXED) if not path.startswith(tuple(f"{entry}." for entry in ENTRIES)))
+    paths = (path for path in FIELDS if not path.startswith(tuple(f"{entry}." for entry in ENTRIES)))
     parts = (path.split(".") for path in paths)
     return frozenset(".".join(words[:end]) for words in parts for end in range(1, len(words))) | {"assumptions"}
 
@@ -73,9 +73,6 @@ def set_field(scenario: Scenario, path: str, text: str) -> Scenario:
     without file and line.
     """
     node = Node(text.strip(), 0)
-    if path in FIXED:
-        check_fixed(node, path, "")
-        return scenario
     return scenario.with_(path, read_value(node, path, ""))
 
 
@@ -95,9 +92,7 @@ def _settings(tree: Node, prefix: str, file: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, node in tree.value.items():
         path = prefix + key
-        if path in FIXED:
-            check_fixed(node, path, file)
-        elif path not in _SECTIONS:
+        if path not in _SECTIONS:
             if path != "triledger":
                 values[path] = read_value(node, path, file)
         elif isinstance(node.value, dict):

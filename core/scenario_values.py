@@ -25,11 +25,6 @@ HEAD = {
     "name": Field("name", "Name", "text", "", "What the plan is called."),
     "kind": Field("kind", "Kind", "choice", "", "Training or serving.", choices=("training", "serving")),
 }
-#: Settings of the format that this program knows in one form only; empty: in any form, as they then have no effect.
-FIXED = {
-    "training.finetune": "full",
-    "training.offload_optimizer": "false",
-}
 CATALOGUES = {"model": "models", "cluster.accelerator": "accelerators", "cluster.network": "networks"}
 #: Constants beside efficiencies that formulas divide by.
 _DIVISORS = {
@@ -58,7 +53,7 @@ def assumption_names() -> tuple[str, ...]:
 def known_paths() -> list[str]:
     """Every path that can be set."""
     assumptions = (f"assumptions.{name}" for name in assumption_names())
-    return list(dict.fromkeys((*HEAD, *FIELDS, *entry_paths(), *assumptions, *FIXED)))
+    return list(dict.fromkeys((*HEAD, *FIELDS, *entry_paths(), *assumptions)))
 
 
 def read_value(node: Node, path: str, file: str) -> Any:
@@ -76,13 +71,6 @@ def read_value(node: Node, path: str, file: str) -> Any:
         return _field_value(field, _text(node), default(path))
     except QuantityError as error:
         raise ScenarioError(file, node.line, path, str(error)) from None
-
-
-def check_fixed(node: Node, path: str, file: str) -> None:
-    """ScenarioError where a setting of FIXED has another value than the one it can have."""
-    only, stated = FIXED[path], node.value if isinstance(node.value, str) else "a list or mapping"
-    if only and stated.lower() != only:
-        raise ScenarioError(file, node.line, path, f"{stated} is not supported, only {only} is")
 
 
 def _text(node: Node) -> str:

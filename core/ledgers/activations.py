@@ -7,10 +7,12 @@ up to s·b·h·(34 + 5·a·s/h). Flash attention (arXiv 2205.14135) keeps a log-
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from ..model.block import Block
 from ..numeric import Number, is_array, minimum, where
 from ..terms import formula
+from .adapters import adapter_bytes
 from .saved import Keeping, Kept, ffn_kept, mixer_kept
 from .saved.keeping import TENSORS, kept_sum
 
@@ -65,35 +67,54 @@ class BlockActivations:
 
     held: Number
     during_backward: Number
+    #: Elements of keys and values that a context parallel rank passes on.
+    passed_on: Number
 
 
 def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
     """What one block keeps on one rank."""
-    training, framework, share, element = keeping.training, keeping.framework, keeping.share, keeping.element
+    training, share, element = keeping.training, keeping.share, keeping.element
+    stream = share if keeping.widened == 1 else share * keeping.widened
     mixing, ffn = mixer_kept(block.mixer, keeping), ffn_kept(block.ffn, keeping)
     norms = _norms(block, keeping)
     masks = dropout_masks(block.hidden, block.input_norms, share) if training.dropout else 0.0
     layer = layer_bytes(norms, masks, mixing.tensors, mixing.scores, ffn.tensors)
-    transient = transient_bytes(block.hidden, share, ffn.backward if block.has_ffn else mixing.backward)
+    if keeping.adapters:
+        layer = reduce(kept_sum, adapter_bytes(block, keeping.adapters, keeping.tensor, share), layer)
+    transient = transient_bytes(block.hidden, stream, ffn.backward if block.has_ffn else mixing.backward)
     if training.recompute not in ("full", "op-level"):
-        return BlockActivations(layer, transient)
-    working = working_set_bytes(layer, transient, block.hidden, share, int(framework["norm_input"] == 2))
-    checkpoint = checkpoint_bytes(block.hidden, share, element)
+        return BlockActivations(layer, transient, mixing.passed_on)
+    working = working_set_bytes(layer, transient, block.hidden, stream, int(_reads_stream(block, keeping)))
+    checkpoint = checkpoint_bytes(block.hidden, stream, element)
     if training.recompute == "full":
-        return BlockActivations(checkpoint, working)
+        return BlockActivations(checkpoint, working, mixing.passed_on)
     selected = _selected(block, mixing, ffn, keeping)
-    return BlockActivations(kept_sum(checkpoint, selected), without_selected(working, selected))
+    return BlockActivations(kept_sum(checkpoint, selected), without_selected(working, selected), mixing.passed_on)
+
+
+def _reads_stream(block: Block, keeping: Keeping) -> bool:
+    """Whether norms keep the residual stream itself: fused ones do, and LayerNorm in frozen blocks."""
+    return keeping.framework["norm_input"] == 2 or (not keeping.trained and block.norm_vectors == 2)
 
 
 def _norms(block: Block, keeping: Keeping) -> Number:
     """What norms keep, and their outputs where a matrix reads them: a norm behind a part feeds the residual stream."""
-    framework = keeping.framework
+    framework, share, hidden = keeping.framework, keeping.share, block.hidden
+    inputs, copies = framework["norm_input"], framework["norm_copy"]
+    if not keeping.trained:
+        inputs, copies = 2.0 if _reads_stream(block, keeping) else inputs, 0
+    if inputs == 2:
+        inputs *= keeping.widened
     output = 0 if keeping.cheap_again else keeping.element
-    of_norm = framework["norm_input"], framework["norm_copy"]
-    norms = norm_bytes(block.hidden, block.input_norms, *of_norm, output, keeping.share)
+    if keeping.trained:
+        norms = norm_bytes(hidden, block.input_norms, inputs, copies, output, share)
+    else:
+        read = [keeping.keeps_input("q", "k", "v"), keeping.keeps_input("gate", "up")]
+        outputs = min(sum(read), block.input_norms) * output / block.input_norms
+        norms = norm_bytes(hidden, block.input_norms, inputs, copies, outputs, share)
     if block.norms == block.input_norms:
         return norms
-    return kept_sum(norms, norm_bytes(block.hidden, block.norms - block.input_norms, *of_norm, 0, keeping.share))
+    return kept_sum(norms, norm_bytes(hidden, block.norms - block.input_norms, inputs, copies, 0, share))
 
 
 def _selected(block: Block, mixing: Kept, ffn: Kept, keeping: Keeping) -> Number:

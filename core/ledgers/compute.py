@@ -6,10 +6,14 @@ A multiply-add is two FLOPs. Biases, norms, activations, softmax and rotary embe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from ..catalogue import table
 from ..model.layers import Mixer, Model
 from ..numeric import Number
+from ..scenario import Training
 from ..terms import formula
+from .adapters import active_adapters, adapters_of
 
 _KAPLAN = "Kaplan 2020, arXiv 2001.08361"
 
@@ -64,6 +68,12 @@ def training_flops(forward: Number) -> Number:
     return 3 * forward
 
 
+@formula("F_train", "FLOP/token", "frozen matrices have no weight gradient: Hu 2021, arXiv 2106.09685")
+def adapter_training_flops(linear: Number, core: Number, head: Number, adapters: Number) -> Number:
+    """Model FLOPs of a trained token where adapters alone are trained: input gradients through frozen matrices."""
+    return 2 * linear + 3 * core + 2 * head + 3 * adapters
+
+
 @formula("F_rule", "FLOP/token", _KAPLAN, "attention, the head's share, what a lookup does not multiply")
 def rule_flops(factor: Number, parameters: Number) -> Number:
     """The whiteboard's FLOPs of a token: 2N forward, 6N trained, 8N with full recomputation."""
@@ -74,6 +84,14 @@ def rule_flops(factor: Number, parameters: Number) -> Number:
 def executed_flops(linear: Number, core: Number, head: Number, linear_passes: Number, core_passes: Number) -> Number:
     """FLOPs the hardware executes for a trained token, recomputation included; the head is not recomputed."""
     return linear_passes * linear + core_passes * core + 3 * head
+
+
+@formula("F_hw", "FLOP/token", "frozen matrices have no weight gradient: Hu 2021, arXiv 2106.09685")
+def executed_adapter_flops(
+    linear: Number, core: Number, head: Number, adapters: Number, linear_passes: Number, core_passes: Number
+) -> Number:
+    """The same where adapters alone are trained; the passes are those of a model that is trained."""
+    return (linear_passes - 1) * linear + core_passes * core + 2 * head + linear_passes * adapters
 
 
 @formula("F_step", "FLOP")
@@ -148,3 +166,32 @@ ONE_PASS = (1.0, 1.0, 1.0)
 
 #: The whiteboard's factor on N for a trained token.
 RULE_FACTOR = {"none": 6, "selective": 6, "latent-up": 6, "selective-up": 6, "op-level": 7, "full": 8}
+
+
+def rule_factor(training: Training) -> int:
+    """The whiteboard's factor on N: two less where the matrices are frozen."""
+    return RULE_FACTOR[training.recompute] - (0 if training.finetune == "full" else 2)
+
+
+class TrainedFlops(NamedTuple):
+    """FLOPs of a trained token: the model's, the same with a full attention mask, and what the hardware executes."""
+
+    model: Number
+    full_mask: Number
+    executed: Number
+
+
+def trained_flops(ledger: ComputeLedger, model: Model, training: Training) -> TrainedFlops:
+    """FLOPs of a trained token, of the model itself or of adapters beside it."""
+    linear, core, full, head = ledger.linear, ledger.core, ledger.full_mask_core, ledger.head
+    passes = EXECUTED_PASSES[training.recompute, training.attention]
+    adapters = adapters_of(training, table("frameworks")[training.framework])
+    if adapters is None:
+        masked = training_flops(forward_flops(linear, full, head))
+        return TrainedFlops(training_flops(ledger.forward), masked, executed_flops(linear, core, head, *passes))
+    added = linear_flops(active_adapters(model, adapters))
+    return TrainedFlops(
+        adapter_training_flops(linear, core, head, added),
+        adapter_training_flops(linear, full, head, added),
+        executed_adapter_flops(linear, core, head, added, *passes),
+    )

@@ -75,6 +75,12 @@ def fused_loss_bytes(
     return last * (tokens * (6 + final_norm) * hidden + 2 * vocabulary * hidden / tensor)
 
 
+@formula("6·T·h", "B", "Liger kernels: logits of a chunk at a time, input gradients")
+def frozen_fused_loss_bytes(last: Number, tokens: Number, final_norm: Number, hidden: Number) -> Number:
+    """Chunks of a loss fused with a frozen output head, and final norm, on the last stage."""
+    return last * tokens * (6 + final_norm) * hidden
+
+
 @formula("root", "B", "Zhao 2023, arXiv 2304.11277")
 def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: Number, head: Number) -> Number:
     """Embedding and head gathered from the first forward to the last backward under ZeRO-3."""

@@ -6,11 +6,11 @@ Those of routed experts are told apart: they lie over other ranks than the rest,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
 from ..model import parameters as count
+from ..model.kinds.feed_forward import Experts
 from ..model.kinds.mixer import add_parameters, present
 from ..model.layers import Model
 from ..numeric import Number, maximum, where
@@ -65,76 +65,57 @@ def expert_shards(expert_replicas: Number, replicas: Number) -> Number:
     return maximum(1, expert_replicas / replicas)
 
 
+@formula("ψ − P_mat", "parameters")
+def outer_parameters(parameters: Number, matrices: Number) -> Number:
+    """Parameters outside the matrices of blocks: embedding, head, norms and biases."""
+    return parameters - matrices
+
+
+@formula("n·(rows + columns)", "values", "Shazeer 2018, arXiv 1804.04235")
+def factored_values(rows: Number, columns: Number, count: Number) -> Number:
+    """Second moments of a matrix that are kept by its rows and columns."""
+    return count * (rows + columns)
+
+
 def flag(condition: Any) -> Number:
     """1 where a condition holds, else 0."""
     return where(condition, 1.0, 0.0)
 
 
-@dataclass(frozen=True)
 class RankParameters:
     """Parameters of a rank under a layout.
 
     Prediction modules are trained with the model and stand on its last stage; a vision tower is not trained.
     """
 
-    model: Model
-    layout: Layout
+    def __init__(self, model: Model, layout: Layout) -> None:
+        self.model, self.layout = model, layout
+        self.kinds = StageKinds(model, layout.stages, layout.pipeline)
+        blocks = [block for _, block in model.groups]
+        self.any_routed = any(block.experts for block in blocks)
+        #: Parameters of one block of each group on a rank: routed experts apart, of routed experts, and both.
+        self.common = tuple(block.common_share(layout.tensor) for block in blocks)
+        self.routed = tuple(block.ffn.routed_share(layout.expert, layout.expert_tensor) for block in blocks)
+        self.blocks = tuple(map(add_parameters, self.common, self.routed)) if self.any_routed else self.common
+        #: The same of one block, mean over the layers.
+        self.mean_common, self.mean_routed, self.mean_block = map(self.mean, (self.common, self.routed, self.blocks))
+        spec = model.spec
+        #: Rows of the vocabulary, padded for the ranks.
+        self.vocabulary = count.padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
+        #: Parameters of the output matrix on a rank, also where it is the embedding, and of the embedding.
+        self.head_matrix = self._rows_share(self.vocabulary)
+        self.embedding = self.head_matrix
+        if present(spec.extra_rows):
+            self.embedding = self._rows_share(count.embedding_rows(self.vocabulary, spec.extra_rows))
+        #: Of the output head; a tied one is the embedding on one stage, a copy on the last of several.
+        self.head = where(layout.pipeline > 1, self.head_matrix, 0.0) if spec.tied else self.head_matrix
+        self._before, self._behind = self._beside_embedding(), self._beside_head()
+        self._after = self._with_trained_modules()
 
-    @cached_property
-    def kinds(self) -> StageKinds:
-        return StageKinds(self.model, self.layout.stages, self.layout.pipeline)
-
-    @cached_property
-    def common(self) -> tuple[Number, ...]:
-        """Parameters of one block of each group on a rank, routed experts apart."""
-        return tuple(block.common_share(self.layout.tensor) for _, block in self.model.groups)
-
-    @cached_property
-    def routed(self) -> tuple[Number, ...]:
-        """Parameters of the routed experts of one block of each group on a rank."""
-        layout = self.layout
-        return tuple(block.ffn.routed_share(layout.expert, layout.expert_tensor) for _, block in self.model.groups)
-
-    @cached_property
-    def any_routed(self) -> bool:
-        return any(block.experts for _, block in self.model.groups)
-
-    @cached_property
-    def blocks(self) -> tuple[Number, ...]:
-        """Parameters of one block of each group on a rank."""
-        if not self.any_routed:
-            return self.common
-        return tuple(add_parameters(*each) for each in zip(self.common, self.routed, strict=True))
-
-    @cached_property
-    def vocabulary(self) -> Number:
-        """Rows of the vocabulary, padded for the ranks."""
-        spec = self.model.spec
-        return count.padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, self.layout.tensor)
-
-    @cached_property
-    def head_matrix(self) -> Number:
-        """Parameters of the output matrix on a rank, also where it is the embedding."""
-        return count.ffn_share(count.embedding_matrix(self.vocabulary, self.model.width), self.layout.tensor)
-
-    @cached_property
-    def embedding(self) -> Number:
-        """Parameters of the embedding on a rank."""
-        extra = self.model.spec.extra_rows
-        if not present(extra):
-            return self.head_matrix
-        rows = count.embedding_rows(self.vocabulary, extra)
+    def _rows_share(self, rows: Number) -> Number:
         return count.ffn_share(count.embedding_matrix(rows, self.model.width), self.layout.tensor)
 
-    @cached_property
-    def head(self) -> Number:
-        """The same of the output head; a tied one is the embedding on one stage, a copy on the last of several."""
-        if not self.model.spec.tied:
-            return self.head_matrix
-        return where(self.layout.pipeline > 1, self.head_matrix, 0.0)
-
-    @cached_property
-    def _before(self) -> Number:
+    def _beside_embedding(self) -> Number:
         """Parameters beside the embedding on the first stage."""
         model, spec = self.model, self.model.spec
         before = model.positions
@@ -144,41 +125,44 @@ class RankParameters:
             before = add_parameters(before, width_projection(model.hidden, model.width))
         return before
 
-    @cached_property
-    def _after(self) -> Number:
-        """Parameters beside the head on the last stage, routed experts apart."""
-        model, spec, tensor = self.model, self.model.spec, self.layout.tensor
-        after = count.outer_vectors(model.hidden, model.norm_vectors, float(spec.final_norm), 0.0)
+    def _beside_head(self) -> Number:
+        """Parameters beside the head on the last stage, prediction modules apart."""
+        model, spec = self.model, self.model.spec
+        behind = count.outer_vectors(model.hidden, model.norm_vectors, float(spec.final_norm), 0.0)
         if spec.head_bias:
-            after = add_parameters(after, head_bias_share(self.vocabulary, tensor))
+            behind = add_parameters(behind, head_bias_share(self.vocabulary, self.layout.tensor))
         if present(spec.embedding_size):
-            after = add_parameters(after, width_projection(model.hidden, model.width))
-        if present(spec.mtp_modules):
-            block = self.common[model.last_group]
-            modules = prediction_share(spec.mtp_modules, block, model.hidden, model.norm_vectors, tensor)
-            after = add_parameters(after, modules)
-        return after
+            behind = add_parameters(behind, width_projection(model.hidden, model.width))
+        return behind
 
-    def _mean(self, shares: tuple[Number, ...]) -> Number:
+    def _with_trained_modules(self) -> Number:
+        """The same with prediction modules, routed experts apart."""
+        model, spec = self.model, self.model.spec
+        if not present(spec.mtp_modules):
+            return self._behind
+        block = self.common[model.last_group]
+        sizes = block, model.hidden, model.norm_vectors, self.layout.tensor
+        return add_parameters(self._behind, prediction_share(spec.mtp_modules, *sizes))
+
+    @cached_property
+    def common_matrices(self) -> tuple[Number, ...]:
+        """Parameters in the matrices of one block of each group on a rank, routed experts apart."""
+        tensor, blocks = self.layout.tensor, [block for _, block in self.model.groups]
+        return tuple(count.block_share(b.mixer.share(tensor), b.ffn.common_share(tensor), 0.0) for b in blocks)
+
+    @cached_property
+    def matrices(self) -> tuple[Number, ...]:
+        """The same with routed experts."""
+        if not self.any_routed:
+            return self.common_matrices
+        return tuple(map(add_parameters, self.common_matrices, self.routed))
+
+    def mean(self, shares: tuple[Number, ...]) -> Number:
+        """Something of one block of each group, mean over the layers."""
         if len(shares) == 1:
             return shares[0]
         layers = [layers for layers, _ in self.model.groups]
         return mean_of_layers(_sum(layers, shares), self.model.layers)
-
-    @cached_property
-    def mean_common(self) -> Number:
-        """Parameters of one block on a rank, mean over the layers, routed experts apart."""
-        return self._mean(self.common)
-
-    @cached_property
-    def mean_routed(self) -> Number:
-        """Parameters of the routed experts of one block on a rank, mean over the layers."""
-        return self._mean(self.routed)
-
-    @cached_property
-    def mean_block(self) -> Number:
-        """Parameters of one block on a rank, mean over the layers."""
-        return add_parameters(self.mean_common, self.mean_routed) if self.any_routed else self.mean_common
 
     def common_on(self, stage: Number) -> Number:
         """Parameters a rank of the stage holds, routed experts apart."""
@@ -188,16 +172,48 @@ class RankParameters:
 
     def routed_on(self, stage: Number) -> Number:
         """Parameters of routed experts that a rank of the stage holds."""
-        blocks = _sum(self.kinds.on(stage), self.routed)
-        modules = self.model.spec.mtp_modules
+        return self._with_modules(stage, self.routed)
+
+    def _with_modules(self, stage: Number, shares: tuple[Number, ...]) -> Number:
+        """Something of the blocks of a stage, and of the blocks of prediction modules on the last one."""
+        blocks, modules = _sum(self.kinds.on(stage), shares), self.model.spec.mtp_modules
         if not present(modules):
             return blocks
         last = flag(stage == self.layout.pipeline - 1)
-        return add_parameters(blocks, count.layers_parameters(last * modules, self.routed[self.model.last_group]))
+        return add_parameters(blocks, count.layers_parameters(last * modules, shares[self.model.last_group]))
 
     def blocks_on(self, stage: Number) -> Number:
         """Parameters of the blocks of a stage on a rank."""
         return _sum(self.kinds.on(stage), self.blocks)
+
+    def matrices_on(self, stage: Number) -> Number:
+        """Parameters in the matrices of the blocks of a stage on a rank, routed experts apart."""
+        return _sum(self.kinds.on(stage), self.common_matrices)
+
+    def factored_on(self, stage: Number) -> tuple[Number, Number]:
+        """Second moments of a stage by rows and columns: routed experts apart, and of routed experts."""
+        layout, model = self.layout, self.model
+        first, last = flag(stage == 0), flag(stage == layout.pipeline - 1)
+        end = factored_values(self.vocabulary / layout.tensor, model.width, 1.0)
+        ends = stage_ends(first, add_parameters(end, self._before), last, add_parameters(end, self._behind))
+        common = tuple(
+            reduce(
+                add_parameters,
+                [factored_values(matrix.inputs, matrix.outputs, 1.0) for matrix in block.projections(layout.tensor)],
+                outer_parameters(whole, matrices),
+            )
+            for (_, block), whole, matrices in zip(model.groups, self.common, self.common_matrices, strict=True)
+        )
+        routed = tuple(self._factored_experts(block.experts) for _, block in model.groups)
+        return add_parameters(self._with_modules(stage, common), ends), self._with_modules(stage, routed)
+
+    def _factored_experts(self, experts: Experts | None) -> Number:
+        """Second moments of the routed experts of one block on a rank, by rows and columns."""
+        if experts is None:
+            return 0.0
+        each = experts.expert_projections(self.layout.expert_tensor)
+        held = experts.experts / self.layout.expert
+        return reduce(add_parameters, [factored_values(matrix.inputs, matrix.outputs, held) for matrix in each])
 
     @cached_property
     def expert_shards(self) -> Number:
@@ -207,6 +223,8 @@ class RankParameters:
 
 def _sum(layers: tuple[Number, ...] | list[Number], shares: tuple[Number, ...]) -> Number:
     """Parameters of some layers of each group."""
+    if len(shares) == 1:
+        return count.layers_parameters(layers[0], shares[0])
     return reduce(add_parameters, [count.layers_parameters(*each) for each in zip(layers, shares, strict=True)])
 
 

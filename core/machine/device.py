@@ -20,6 +20,10 @@ class Kernel:
     moved: Number
 
 
+#: A kernel that there is no need of.
+NOTHING = Kernel(0.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Machine:
     """What kernels need of the device: sustained rates, units, constants and element sizes."""

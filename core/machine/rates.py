@@ -47,7 +47,6 @@ class Rates:
     eager_passes: Number
     grouped: Number
     small_head: Number
-    #: Tokens at the fullest of the ranks that experts lie on, over the mean.
     #: Sustained fraction of the 16-bit products that an 8-bit recipe keeps: attention and head.
     e_gemm_16: Number
     #: Step in which the attention kernels of the device come in head sizes.

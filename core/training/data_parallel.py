@@ -81,7 +81,9 @@ class DataParallel:
     scenario: Scenario
     layout: Layout
     pipe: PipelineTime
+    #: What is trained, and what ZeRO-3 gathers.
     owned: tuple[Owned, ...]
+    gathered: tuple[Owned, ...]
     gradient_width: Number
     weight_width: Number
     framework: dict
@@ -209,24 +211,26 @@ class DataParallel:
         )
         return DataParallelTime((*time.flows, flow), add_seconds(time.exposed, cost))
 
-    def _blocks(self, kind: str, width: Number) -> list[Collective]:
+    def _blocks(self, kind: str, width: Number, sets: tuple[Owned, ...]) -> list[Collective]:
         """The collective of one block, of each set of parameters."""
         fabric = self.layout.fabric
-        return [collective(kind, buffer_bytes(width, each.block), each.shards, fabric) for each in self.owned]
+        return [collective(kind, buffer_bytes(width, each.block), each.shards, fabric) for each in sets]
 
-    def _ends(self, kind: str, width: Number) -> list[Collective]:
+    def _ends(self, kind: str, width: Number, sets: tuple[Owned, ...]) -> list[Collective]:
         """The same of the ends of the model."""
         fabric, pipeline = self.layout.fabric, self.layout.pipeline
-        buffers = [ends_bytes(width, each.embedding, each.head, pipeline) for each in self.owned]
-        return [collective(kind, buffer, each.shards, fabric) for buffer, each in zip(buffers, self.owned, strict=True)]
+        buffers = [ends_bytes(width, each.embedding, each.head, pipeline) for each in sets]
+        return [collective(kind, buffer, each.shards, fabric) for buffer, each in zip(buffers, sets, strict=True)]
 
     def _sharded(self) -> DataParallelTime:
         """ZeRO-3: weights gathered for forward and again for backward, gradients scattered, for each micro-batch."""
         layout, kappa = self.layout, self.kappa
-        weights = self._blocks("all-gather", self.weight_width), self._ends("all-gather", self.weight_width)
-        gradients = (
-            self._blocks("reduce-scatter", self.gradient_width),
-            self._ends("reduce-scatter", self.gradient_width),
+        weights, gradients = (
+            (self._blocks(kind, width, sets), self._ends(kind, width, sets))
+            for kind, width, sets in (
+                ("all-gather", self.weight_width, self.gathered),
+                ("reduce-scatter", self.gradient_width, self.owned),
+            )
         )
         (gather, root), (scatter, root_back) = (
             [total_seconds([each.seconds for each in found]) for found in both] for both in (weights, gradients)

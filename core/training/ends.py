@@ -34,15 +34,17 @@ def head_and_modules(head: Number, modules: Number, block: Number, projection: N
     return head + modules * (head + block + projection)
 
 
-def embedding_time(hidden: Number, layout: Layout, machine: Machine) -> EndTime:
-    """Lookup, its gradient, and the all-reduce that gathers the split vocabulary."""
+def embedding_time(hidden: Number, layout: Layout, machine: Machine, frozen: bool) -> EndTime:
+    """Lookup, its gradient unless it is frozen, and the all-reduce that gathers the split vocabulary."""
     tensor = elements(layout.tokens, hidden, 1.0)
     reduce = collective("all-reduce", pointwise_bytes(2.0, tensor), layout.tensor_group, layout.fabric).seconds
     ahead = total_seconds([machine.stream(pointwise_bytes(8.0, tensor), 3), reduce])
-    return EndTime(ahead, machine.stream(pointwise_bytes(10.0, tensor), 3))
+    return EndTime(ahead, 0.0 if frozen else machine.stream(pointwise_bytes(10.0, tensor), 3))
 
 
-def head_time(hidden: Number, vocabulary: Number, layout: Layout, machine: Machine, framework: dict) -> EndTime:
+def head_time(
+    hidden: Number, vocabulary: Number, layout: Layout, machine: Machine, framework: dict, frozen: bool
+) -> EndTime:
     """Output head, final norm and loss; bytes per logit by how the framework computes the loss."""
     rows, tokens, kept = vocabulary_share(vocabulary, layout.tensor), layout.tokens, machine.kept
     tensor = elements(tokens, hidden, 1.0)
@@ -55,7 +57,7 @@ def head_time(hidden: Number, vocabulary: Number, layout: Layout, machine: Machi
     ]
     back = [
         kept.matrix(tokens, hidden, rows).seconds,
-        kept.matrix(hidden, rows, tokens).seconds,
+        *([] if frozen else [kept.matrix(hidden, rows, tokens).seconds]),
         machine.stream(pointwise_bytes(8.0, tensor)),
         machine.stream(pointwise_bytes(framework["loss_backward"], logits), 3),
         reduce,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
+from ..machine.device import NOTHING
 from ..model.kinds.mixer import add_core_flops
 from ..model.layers import Model
 from ..numeric import Number
@@ -133,13 +134,14 @@ def _add(found: dict[str, Operator], more: Operator) -> None:
 
 def _product(product: Product, again: Number, blocks: Number, memory_rate: Number) -> Operator:
     ahead, back, weight = product.forward, product.input_gradient, product.weight_gradient
+    back_products = 1.0 if weight is NOTHING else 2.0
     return Operator(
         product.name,
-        products_flops(product.rows, product.inputs, product.outputs, 2.0 + again, blocks),
+        products_flops(product.rows, product.inputs, product.outputs, back_products + again, blocks),
         sum_of_kernels(ahead.moved, again, back.moved, weight.moved, blocks),
         seconds_of_kernels(ahead.seconds, again, back.seconds, weight.seconds, blocks),
         _bound(ahead.math, ahead.moved, memory_rate),
-        kernels_of_step(again, 2.0, blocks),
+        kernels_of_step(again, back_products, blocks),
     )
 
 

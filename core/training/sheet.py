@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ledgers import compute, fit
 from ..ledgers import training_memory as held
+from ..ledgers.frozen_states import frozen_width
 from ..ledgers.training_items import optimizer_bytes, static_bytes
 from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
@@ -66,23 +67,20 @@ def _compute(values: dict[str, Any], scenario: Scenario, model: Model, layout: L
     training = scenario.training
     ledger = compute.forward_ledger(model, training.sequence_length)
     tokens = step_tokens(training.global_batch, training.sequence_length)
-    trained = compute.training_flops(ledger.forward)
-    passes = compute.EXECUTED_PASSES[training.recompute, training.attention]
-    executed = compute.executed_flops(ledger.linear, ledger.core, ledger.head, *passes)
-    flops = compute.step_flops(trained, tokens)
-    rule = compute.rule_flops(compute.RULE_FACTOR[training.recompute], model.met_parameters)
-    full = compute.forward_flops(ledger.linear, ledger.full_mask_core, ledger.head)
+    trained = compute.trained_flops(ledger, model, training)
+    flops = compute.step_flops(trained.model, tokens)
+    rule = compute.rule_flops(compute.rule_factor(training), model.met_parameters)
     values |= {
         "compute.forward_flops_per_token": ledger.forward,
         "compute.linear_flops_per_token": ledger.linear,
         "compute.attention_flops_per_token": ledger.core,
         "compute.head_flops_per_token": ledger.head,
-        "compute.training_flops_per_token": trained,
+        "compute.training_flops_per_token": trained.model,
         "compute.rule_flops_per_token": rule,
-        "compute.full_mask_flops_per_token": compute.training_flops(full),
+        "compute.full_mask_flops_per_token": trained.full_mask,
         "compute.tokens_per_step": tokens,
         "compute.model_flops_per_step": flops,
-        "compute.hardware_flops_per_step": compute.step_flops(executed, tokens),
+        "compute.hardware_flops_per_step": compute.step_flops(trained.executed, tokens),
     }
     return flops
 
@@ -121,6 +119,8 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         "memory.peak_instant": _words(peak.instant, held.INSTANTS),
         "memory.parameters_per_gpu": memory.parameters(peak.stage),
     }
+    if scenario.training.offload_optimizer:
+        sheet.values["memory.host_bytes"] = optimizer_bytes(**memory.on_host(peak.stage))
     if not is_array(layout.pipeline, peak.total) and not is_recording():
         sheet.stages = _stages(memory, layout)
 
@@ -209,8 +209,10 @@ def _bound(
     cluster, widths = scenario.cluster, memory.widths
     link = maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie)
     psi, owned = _mean_rank(scenario, model, layout, memory)
-    optimizer = optimizer_bytes(widths.master, widths.momentum, widths.variance)
+    optimizer = optimizer_bytes(widths.master, widths.momentum, widths.every_variance)
     moved = days.unavoidable_bytes(psi, widths.gathered, widths.gradients, optimizer, owned)
+    if memory.adapters:
+        moved = days.unavoidable_bytes(psi, frozen_width(scenario.training), 0.0, 0.0, owned)
     floor = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, cluster.accelerator.memory_bandwidth),

@@ -8,10 +8,10 @@ from ..catalogue import table
 from ..ledgers.training_memory import TrainingMemory
 from ..machine.collectives import Group, collective
 from ..machine.device import Machine
-from ..model.kinds.mixer import add_parameters, present
+from ..model.kinds.mixer import present
 from ..model.layers import Model
 from ..model.parameters import padded_vocabulary
-from ..numeric import Number, is_array, largest, log, maximum, sqrt, where
+from ..numeric import Number, is_array, log, maximum, sqrt, where
 from ..scenario import Scenario
 from ..sums import add_seconds
 from ..terms import formula
@@ -19,35 +19,10 @@ from .block import BlockTimer, mean_block
 from .data_parallel import DataParallel, DataParallelTime, Owned
 from .ends import embedding_time, head_time, with_predictions
 from .layout import Layout, product_of_degrees
+from .optimizer import optimizer_seconds
 from .pipeline import PartTimes, PipelineTime, in_one_domain, pipeline_time, steady_seconds
 from .reduction import only_if_sharded
-from .stage_kinds import StageKinds
 from .stages import TimedStages, balanced_last_layers
-
-#: Bytes an optimizer step moves per owned parameter beside 2 per gradient byte, unfused and fused.
-UNFUSED_STEP_BYTES = 58.0
-FUSED_STEP_BYTES = 34.0
-OPTIMIZER_KERNELS = 20
-
-
-@formula(
-    "58 + 2·w_g", "B/parameter", "mixed-precision AdamW: upcast 4, unscale 8, norm 4, clip 8, update 28, write back 6"
-)
-def unfused_step_bytes(fixed: Number, gradient_bytes: Number) -> Number:
-    """Bytes an unfused mixed-precision AdamW step moves for each parameter it owns."""
-    return fixed + 2 * gradient_bytes
-
-
-@formula("ψ/D", "parameters")
-def owned_parameters(parameters: Number, shards: Number) -> Number:
-    """Parameters whose optimizer states a rank holds."""
-    return parameters / shards
-
-
-@formula("t_opt·bytes", "B")
-def step_bytes(per_parameter: Number, owned: Number) -> Number:
-    """Bytes of the optimizer step on one rank."""
-    return per_parameter * owned
 
 
 @formula("1 + σ·√(2·ln(D·c))", "factor", "expected maximum of D·c nearly Gaussian replica times")
@@ -95,16 +70,16 @@ class StepTime:
 def time_parts(scenario: Scenario, model: Model, layout: Layout, machine: Machine) -> PartTimes:
     """Time a block of each kind, the embedding and the head of a layout."""
     framework = table("frameworks")[scenario.training.framework]
-    spec = model.spec
+    spec, frozen = model.spec, scenario.training.finetune != "full"
     vocabulary = padded_vocabulary(spec.vocabulary, spec.vocabulary_multiple, layout.tensor)
     blocks = tuple(BlockTimer(block, layout, machine, scenario).time() for _, block in model.groups)
-    head = head_time(model.hidden, vocabulary, layout, machine, framework)
+    head = head_time(model.hidden, vocabulary, layout, machine, framework, frozen)
     if present(spec.mtp_modules):
         head = with_predictions(head, spec.mtp_modules, blocks[model.last_group], model.hidden, layout, machine)
     return PartTimes(
         blocks,
         mean_block([layers for layers, _ in model.groups], blocks, model.layers),
-        embedding_time(model.hidden, layout, machine),
+        embedding_time(model.hidden, layout, machine, frozen),
         head,
     )
 
@@ -131,13 +106,14 @@ def step_time(
         layout,
         pipe,
         owned=_owned(model, layout, memory),
+        gathered=_gathered(model, layout, memory),
         gradient_width=machine.gradient_bytes,
-        weight_width=_travelling(scenario, memory.widths.gathered),
+        weight_width=_travelling(scenario, 2.0 if memory.adapters else memory.widths.gathered),
         framework=framework,
         kappa=rates.kappa,
     ).time()
     tied, tied_sent = _tied(model, layout, memory, machine)
-    optimizer = _optimizer(scenario, model, layout, memory, machine)
+    optimizer = optimizer_seconds(scenario, model, layout, memory, machine)
     steady = steady_seconds(layout.micro_batches, pipe.slowest_stage)
     ideal = step_before_stragglers(
         steady, pipe.bubble, pipe.hidden_transfers, reduction.exposed, tied, optimizer, rates.t_fixed
@@ -151,42 +127,34 @@ def step_time(
 def _owned(model: Model, layout: Layout, memory: TrainingMemory) -> tuple[Owned, ...]:
     """What is reduced over which ranks: routed experts over those that hold the same ones, the rest over the others."""
     head = 0.0 if model.spec.tied else memory.embedding_share
-    rest = Owned("", memory.common_share, memory.embedding_share, head, layout.data_group, layout.shard_group)
+    whole = memory.common_share, memory.embedding_share, head, memory.routed_share
+    return _over_ranks(layout, memory, memory.mean_adapters() if memory.adapters else whole)
+
+
+def _gathered(model: Model, layout: Layout, memory: TrainingMemory) -> tuple[Owned, ...]:
+    """What ZeRO-3 gathers: what is trained, or a frozen base beside it."""
+    if memory.adapters is None:
+        return _owned(model, layout, memory)
+    return _over_ranks(layout, memory, memory.mean_frozen())
+
+
+def _over_ranks(
+    layout: Layout, memory: TrainingMemory, parameters: tuple[Number, Number, Number, Number]
+) -> tuple[Owned, ...]:
+    """Parameters of a block, the embedding, the head, and the routed experts of a block, over their ranks."""
+    common, embedding, head, routed = parameters
+    rest = Owned("", common, embedding, head, layout.data_group, layout.shard_group)
     if not memory.rank.any_routed:
         return (rest,)
     spacing = product_of_degrees(layout.expert_tensor, layout.expert)
     shards = Group.of(memory.rank.expert_shards, spacing, layout.fabric)
-    return rest, Owned(" of experts", memory.routed_share, 0.0, 0.0, layout.expert_data_group, shards)
+    return rest, Owned(" of experts", routed, 0.0, 0.0, layout.expert_data_group, shards)
 
 
 def _travelling(scenario: Scenario, width: Number) -> Number:
     """Bytes a parameter has on the wire."""
     low = table("precisions")[scenario.training.precision]["gather"]
     return float(low) if scenario.fp8.parameter_gather and low < width else width
-
-
-def _optimizer(scenario: Scenario, model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> Number:
-    fused = scenario.training.fused_optimizer
-    per_parameter = FUSED_STEP_BYTES if fused else unfused_step_bytes(UNFUSED_STEP_BYTES, machine.gradient_bytes)
-    owned = largest(_owned_on(scenario, layout, memory, stage) for stage in _stages(model, layout))
-    return machine.stream(step_bytes(per_parameter, owned), OPTIMIZER_KERNELS)
-
-
-def _stages(model: Model, layout: Layout) -> list[Number]:
-    """Stages among which the one that updates most is found: the first, where all layers are equal."""
-    if len(model.groups) == 1:
-        return [0.0]
-    return StageKinds(model, layout.stages, layout.pipeline).distinct()
-
-
-def _owned_on(scenario: Scenario, layout: Layout, memory: TrainingMemory, stage: Number) -> Number:
-    """Parameters whose states a rank of a stage updates."""
-    if not scenario.parallelism.zero:
-        return memory.parameters(stage)
-    common = owned_parameters(memory.rank.common_on(stage), layout.shards)
-    if not memory.rank.any_routed:
-        return common
-    return add_parameters(common, owned_parameters(memory.rank.routed_on(stage), memory.rank.expert_shards))
 
 
 @formula("w_g·V_p·h/t", "B")
@@ -197,7 +165,8 @@ def tied_bytes(width: Number, embedding: Number) -> Number:
 
 def _tied(model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> tuple[Number, Number]:
     """All-reduce of a tied embedding's gradient between the first and the last stage."""
-    if not model.spec.tied or (not is_array(layout.pipeline) and layout.pipeline == 1):
+    one_stage = not is_array(layout.pipeline) and layout.pipeline == 1
+    if not model.spec.tied or memory.adapters or one_stage:
         return 0.0, 0.0
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
     ranks = where(layout.pipeline > 1, 2.0, 1.0)

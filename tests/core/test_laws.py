@@ -77,7 +77,13 @@ def test_parts_of_a_forward_pass_sum_to_it(scenario: Scenario) -> None:
 def test_shards_sum_to_the_model(scenario: Scenario) -> None:
     """Matrices are split; norms, biases, learned positions and KV heads beyond the ranks are repeated."""
     scenario = with_all(
-        scenario, {"parallelism.zero": 0, "training.framework": "megatron", "parallelism.schedule": "1f1b"}
+        scenario,
+        {
+            "parallelism.zero": 0,
+            "training.framework": "megatron",
+            "parallelism.schedule": "1f1b",
+            "training.finetune": "full",
+        },
     )
     scenario = scenario.with_("training.precision", "bf16")
     report, model = evaluate(scenario), build(scenario.model)
@@ -144,7 +150,8 @@ def held_activations(report: Report) -> np.ndarray:
 @law
 @given(plans)
 def test_each_zero_stage_keeps_no_more_than_the_one_before(scenario: Scenario) -> None:
-    # arXiv 1910.02054, figure 1
+    # arXiv 1910.02054, figure 1; units of frozen and trained weights together have gradients of all of them
+    scenario = scenario.with_("training.finetune", "full")
     static = [evaluate(scenario.with_("parallelism.zero", zero))["memory.static_bytes"] for zero in (0, 1, 2, 3)]
     assert all(not_above(after, before) for before, after in pairwise(static))
 

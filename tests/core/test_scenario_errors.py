@@ -132,7 +132,7 @@ def test_what_is_no_reference_is_said(reference: str, said: str) -> None:
         (BASE + "training:\n  mfu: 50\n", "plan.yaml:5: training.mfu: 50 is too large: 100 % or less would do"),
         (BASE + "training:\n  precision: bf15\n", "plan.yaml:5: training.precision: 'bf15' is not one of"),
         (BASE + "training:\n  dropout: maybe\n", "plan.yaml:5: training.dropout: 'maybe' is neither true nor false"),
-        (BASE + "training:\n  finetune: lora\n", "plan.yaml:5: training.finetune: lora is not supported, only full is"),
+        (BASE + "training:\n  finetune: lara\n", "plan.yaml:5: training.finetune: 'lara' is not one of full, lora"),
         (BASE + "parallelism:\n  tp: 0\n", "plan.yaml:5: parallelism.tp: 0 is too small: 1 or more would do"),
         (BASE + "parallelism:\n  tp: 2.5\n", "plan.yaml:5: parallelism.tp: 2.5 is not a whole number; 2 would do"),
         (
@@ -152,7 +152,7 @@ def test_what_is_no_reference_is_said(reference: str, said: str) -> None:
         (BASE + "kind: inference\n", "plan.yaml:4: kind: 'inference' is not one of training, serving"),
         (BASE.replace("llama-2-7b", "[a]"), "plan.yaml:1: model: takes one value, not a list"),
         (BASE + "assumptions: {e_mem: [1]}\n", "plan.yaml:4: assumptions.e_mem: takes one value, not a list"),
-        (BASE + "training: {finetune: [full]}\n", "plan.yaml:4: training.finetune: a list or mapping is not supported"),
+        (BASE + "training: {finetune: [full]}\n", "plan.yaml:4: training.finetune: takes one value, not a list"),
         (BASE + "name: [a]\n", "plan.yaml:4: name: takes one value, not a list"),
         (BASE.replace("2-7b", "2-7c"), "plan.yaml:1: model: 'llama-2-7c' is not in the catalogue; did you mean"),
         (BASE.replace("llama-2-7b", "config.json"), "plan.yaml:1: model: config.json: cannot be read: No such file"),

@@ -182,7 +182,6 @@ def test_another_size_of_memory_forgets_what_the_tool_reported_of_the_old_one() 
         ("cluster.accelerator.peak", "8", "cluster.accelerator.peak: is a section; name one of its fields, "),
         ("parallelism.tp", "a", "parallelism.tp: 'a' is not a quantity; write for example 8"),
         ("cluster.accelerator.memory", "80", "cluster.accelerator.memory: 80 is too small: 1.00 GiB or more would do"),
-        ("training.finetune", "lora", "training.finetune: lora is not supported, only full is"),
         ("", "8", "unknown key; "),
     ],
 )

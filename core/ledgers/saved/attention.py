@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...model.kinds.attention import CrossAttention, GroupedAttention, width_of_heads
-from ...numeric import Number
+from ...numeric import Number, where
 from ...terms import formula
 from .keeping import TENSORS, Keeping, Kept, kept_sum, mixer_kept
 
@@ -12,6 +12,12 @@ from .keeping import TENSORS, Keeping, Kept, kept_sum, mixer_kept
 def attention_bytes(heads: Number, kv_heads: Number, head_dim: Number, value_dim: Number, element: Number) -> Number:
     """Queries, keys, values and attention output of the heads on one rank."""
     return element * (heads + kv_heads) * (head_dim + value_dim)
+
+
+@formula("q, k, v, o", "B/token", "LitGPT public code: the values keep one buffer of all three, rotation copies two")
+def buffered_attention(heads: Number, kv_heads: Number, head_dim: Number, element: Number) -> Number:
+    """The same where one matrix makes queries, keys and values, and keys and values of groups are repeated."""
+    return element * head_dim * where(heads == kv_heads, 6 * heads, 4 * heads)
 
 
 @formula("qk-norm", "B/token", TENSORS)
@@ -61,7 +67,10 @@ def scores_kept(heads: Number, keeping: Keeping) -> Number:
 def _(mixer: GroupedAttention, keeping: Keeping) -> Kept:
     heads, kv_heads = mixer.local_heads(keeping.tensor), mixer.local_kv_heads(keeping.tensor)
     element, sizes = keeping.element, (mixer.head_dim, mixer.value_dim)
-    kept = attention_bytes(heads, kv_heads, *sizes, element)
+    if keeping.framework["qkv_buffer"] and not keeping.trained:
+        kept = buffered_attention(heads, kv_heads, mixer.head_dim, element)
+    else:
+        kept = attention_bytes(heads, kv_heads, *sizes, element)
     if mixer.qk_norm:
         kept = kept_sum(kept, qk_norm_bytes(heads, kv_heads, mixer.head_dim, element))
     if further := 2 * mixer.output_gate + mixer.inner_norm:

@@ -84,13 +84,16 @@ def larger_gradients(first: Number, second: Number) -> Number:
 
 
 def inner_saved(gated: int, keeping: Keeping) -> Number:
-    """Bytes that an element of the inner width keeps."""
+    """Bytes that an element of the inner width keeps; the input of the last matrix where something reads it."""
     saved = keeping.framework["gated_saved"] if gated else 4
-    return saved - 2 if keeping.cheap_again else saved
+    if keeping.cheap_again or not keeping.keeps_input("down"):
+        saved -= 2
+    return saved if keeping.widened == 1 else saved * keeping.widened
 
 
 def _alive(gated: int, keeping: Keeping) -> Number:
-    return keeping.framework["gated_backward"] if gated else keeping.framework["plain_backward"]
+    alive = keeping.framework["gated_backward"] if gated else keeping.framework["plain_backward"]
+    return alive if keeping.widened == 1 else alive * keeping.widened
 
 
 @ffn_kept.register
@@ -109,7 +112,8 @@ def _(ffn: Experts, keeping: Keeping) -> Kept:
     element, split = keeping.element, keeping.expert_tensor
     rows = copies(ffn.per_token, split, keeping.tensor, keeping.imbalance)
     saved = inner_saved(ffn.gated, keeping)
-    kept = routed_bytes(rows, ffn.width, 2 * element, ffn.size, split, saved)
+    copied = 2 * element if keeping.keeps_input("gate", "up") else element
+    kept = routed_bytes(rows, ffn.width, copied, ffn.size, split, saved)
     kept = kept_sum(kept, router_bytes(ffn.experts, keeping.share))
     if present(ffn.latent):
         kept = kept_sum(kept, compressed_bytes(ffn.latent, keeping.share, element))

@@ -12,6 +12,7 @@ from ...model.kinds.mixer import Mixer
 from ...numeric import Number
 from ...scenario import Training
 from ...terms import formula
+from ..adapters import Adapters
 
 TENSORS = "tensors saved for backward, counted; Korthikanti 2022, arXiv 2205.05198"
 
@@ -53,6 +54,22 @@ class Keeping:
     expert_tensor: Number = 1.0
     #: Most tokens that a rank's experts get, over the mean.
     imbalance: Number = 1.0
+    #: Adapters beside frozen matrices; None where the model itself is trained.
+    adapters: Adapters | None = None
+
+    @property
+    def trained(self) -> bool:
+        """Whether the matrices and norms of the model are trained."""
+        return self.adapters is None
+
+    @property
+    def widened(self) -> float:
+        """Bytes of an element of the residual stream, and of what is made from it, over those of the others."""
+        return 2.0 if self.training.residual_precision == "fp32" and self.element == 2 else 1.0
+
+    def keeps_input(self, *names: str) -> bool:
+        """Whether the input of one of these matrices is kept: all are where they are trained."""
+        return self.adapters is None or self.adapters.reads(*names)
 
     @property
     def flash(self) -> bool:

@@ -99,7 +99,7 @@ class RoutedWork:
         ahead, back, accumulated = [found.cast_forward], [found.cast_backward], [found.accumulation]
         for each in products:
             weights = elements(each.inputs, each.outputs, self.local)
-            if not fused:
+            if not (fused or work.frozen):
                 accumulated.append(machine.stream(pointwise_bytes(2 + 2 * machine.gradient_bytes, weights)))
             if machine.cast_bytes:
                 activation = machine.stream(pointwise_bytes(machine.cast_bytes, elements(self.rows, each.inputs, 1.0)))
@@ -124,12 +124,11 @@ class RoutedWork:
         products = []
         for matrix in self.experts.expert_projections(layout.expert_tensor):
             inputs, outputs = matrix.inputs, matrix.outputs
-            width = 2.0 * machine.gradient_bytes if self.work.training.fused_gradient_accumulation else 2.0
             aligned = machine.alignment(outputs, inputs) if machine.rates.alignment else None
             kernels = (
                 machine.matrix(rows, outputs, inputs, local, aligned=aligned),
                 machine.matrix(rows, inputs, outputs, local, aligned=aligned),
-                machine.matrix(inputs, outputs, rows, local, width, aligned),
+                self.work.weight_gradient(machine, inputs, outputs, rows, batch=local, aligned=aligned),
             )
             products.append(Product("experts", self.rows, inputs, outputs, *kernels))
         return tuple(products)

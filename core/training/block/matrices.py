@@ -45,11 +45,11 @@ def matrices(work: Work) -> Matrices:
                 outputs,
                 machine.matrix(tokens, outputs, inputs),
                 machine.matrix(tokens, inputs, outputs),
-                machine.matrix(inputs, outputs, tokens, output=2.0 * machine.gradient_bytes if fused else 2.0),
+                work.weight_gradient(machine, inputs, outputs, tokens),
                 matrix.expands,
             )
         )
-        if not fused:
+        if not (fused or work.frozen):
             moved = pointwise_bytes(2 + 2 * machine.gradient_bytes, elements(inputs, outputs, 1.0))
             accumulate.append(machine.stream(moved))
         if machine.cast_bytes:

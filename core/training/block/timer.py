@@ -14,6 +14,7 @@ from ...scenario import Scenario
 from ...sums import add_seconds
 from ..layout import Layout
 from ..overlap import half
+from .adapted import with_adapter_kernels
 from .cores import cores
 from .exchange import context_sent, tensor_pairs, with_context_traffic, with_tensor_traffic
 from .experts import RoutedWork
@@ -33,7 +34,7 @@ class BlockTimer:
         """Forward, backward and recomputation of the block."""
         work, experts = self.work, self.work.block.experts
         routed = RoutedWork(work, experts) if experts else None
-        products, streams = matrices(work), pointwise(work)
+        products, streams = matrices(work), with_adapter_kernels(work, pointwise(work))
         found = cores(work)
         core, core_back = (sum_of([getattr(each, way) for each in found]) for way in ("forward", "backward"))
         if routed:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from ...machine.device import Machine
+from ...catalogue import table
+from ...ledgers.adapters import Adapters, adapters_of
+from ...machine.device import NOTHING, Kernel, Machine
 from ...model.layers import Block
 from ...numeric import Number
 from ...scenario import Overlap, Scenario, Training
@@ -29,6 +32,22 @@ class Work:
     @property
     def overlap(self) -> Overlap:
         return self.scenario.overlap
+
+    @cached_property
+    def adapters(self) -> Adapters | None:
+        """Adapters beside frozen matrices; None where the model itself is trained."""
+        return adapters_of(self.training, table("frameworks")[self.training.framework])
+
+    @property
+    def frozen(self) -> bool:
+        return self.training.finetune != "full"
+
+    def weight_gradient(self, machine: Machine, inputs: Number, outputs: Number, rows: Number, **kernel: Any) -> Kernel:
+        """The product that gives the gradient of a matrix; none where it is frozen."""
+        if self.frozen:
+            return NOTHING
+        width = 2.0 * machine.gradient_bytes if self.training.fused_gradient_accumulation else 2.0
+        return machine.matrix(inputs, outputs, rows, output=width, **kernel)
 
     @cached_property
     def residual(self) -> Number:

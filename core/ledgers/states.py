@@ -1,0 +1,194 @@
+"""Weights, gradients and optimizer states of a stage, and what is gathered of them, where the model itself is trained.
+
+Sources: ZeRO (arXiv 1910.02054), FSDP (arXiv 2304.11277), Megatron-LM's distributed optimizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..catalogue import table
+from ..model.kinds.mixer import add_parameters
+from ..numeric import Number, both, where
+from ..scenario import Scenario
+from ..sums import add_bytes
+from ..training.layout import Layout
+from .training_items import (
+    gathered_block_bytes,
+    gathered_root_bytes,
+    kept_blocks_bytes,
+    nothing_held,
+    resident_bytes,
+    sharded_bytes,
+    step_copy_bytes,
+)
+from .training_parameters import RankParameters, larger_block, largest_present, outer_parameters
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Bytes per parameter of each state, and what ZeRO shards."""
+
+    weights: Number
+    gradients: Number
+    master: Number
+    momentum: Number
+    variance: Number
+    gathered: Number
+    #: Which parameters have a second moment of their own: all, outer (not the matrices of blocks) or factored.
+    second: str = "all"
+
+    @property
+    def every_variance(self) -> Number:
+        """Bytes of second moments that every parameter has."""
+        return self.variance if self.second == "all" else 0.0
+
+
+def state_widths(scenario: Scenario, framework: Mapping[str, Any]) -> Widths:
+    """Bytes per trained parameter by precision, optimizer and stack (32-bit shards, or 16-bit with a master copy)."""
+    training, optimizer = scenario.training, table("optimizers")[scenario.training.optimizer]
+    momentum, variance = float(optimizer["momentum"]), float(optimizer["variance"])
+    second, gather = optimizer["second"], float(framework["gather"])
+    gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
+    if training.finetune != "full":
+        width = 4.0 if training.precision == "fp32" else float(framework["adapter"])
+        return Widths(width, width, 0.0, min(momentum, width), min(variance, width), width, second)
+    if training.precision == "fp32":
+        return Widths(4.0, 4.0, 0.0, momentum, variance, 4.0, second)
+    if training.state_precision == "bf16":
+        return Widths(2.0, 2.0, 0.0, min(momentum, 2.0), min(variance, 2.0), 2.0, second)
+    if framework["fp32_shards"]:
+        return Widths(4.0, 4.0, 0.0, momentum, variance, gather, second)
+    # a stack may keep 16-bit gradients beside the 32-bit ones, or a 32-bit copy of its shard of 16-bit ones
+    beside = float(framework.get("gradients_beside", 0.0)) if gradient == 4 else 0.0
+    copied = float(framework.get("gradient_shard", 0.0)) if gradient == 2 else 0.0
+    return Widths(2.0, gradient + beside, 4.0 + copied, momentum, variance, gather, second)
+
+
+class Held(NamedTuple):
+    """Parameters a rank of a stage holds: routed experts apart, of routed experts, and both."""
+
+    common: Number
+    routed: Number
+    total: Number
+
+
+class States:
+    """What the states of any stage depend on."""
+
+    def __init__(
+        self, scenario: Scenario, framework: Mapping[str, Any], layout: Layout, rank: RankParameters, widths: Widths
+    ) -> None:
+        self.scenario, self.framework, self.layout, self.rank, self.widths = scenario, framework, layout, rank, widths
+        self.zero = scenario.parallelism.zero
+
+    def held(self, stage: Number) -> Held:
+        """Parameters a rank of the stage holds."""
+        common = self.rank.common_on(stage)
+        if not self.rank.any_routed:
+            return Held(common, 0.0, common)
+        routed = self.rank.routed_on(stage)
+        return Held(common, routed, add_parameters(common, routed))
+
+    def sharded(self, width: Number, held: Held) -> Number:
+        """Bytes of a state that ZeRO shards: routed experts over the ranks that hold the same ones."""
+        common = sharded_bytes(width, held.common, self.layout.shards)
+        if not self.rank.any_routed:
+            return common
+        return add_bytes(common, sharded_bytes(width, held.routed, self.rank.expert_shards))
+
+    def whole(self, width: Number, held: Held) -> Number:
+        """Bytes of a state that every rank keeps whole."""
+        return resident_bytes(width, held.total)
+
+    def optimizer_state(self, width: Number, held: Held) -> Number:
+        """Bytes of a state of the optimizer."""
+        return (self.whole if self.zero < 1 else self.sharded)(width, held)
+
+    def stepped(self, width: Number, held: Held) -> Number:
+        """Temporaries of an optimizer step that is not fused."""
+        return step_copy_bytes(self.optimizer_state(width, held))
+
+    @property
+    def copies(self) -> bool:
+        """Whether the stack holds a copy of the local shard in the step."""
+        framework = self.framework
+        fused = self.scenario.training.fused_optimizer and framework["gradient_buffer"]
+        return bool(framework["step_copy"]) and not fused
+
+
+class TrainedStates:
+    """States of a stage whose parameters are all trained.
+
+    `gathered` takes the layers of each group on the stage, and 1 for the stages at the ends.
+    """
+
+    def __init__(self, states: States, stage: Number) -> None:
+        self.states, self.stage = states, stage
+        self.psi = self.trained = states.held(stage)
+
+    def static(self) -> dict[str, Number]:
+        """Weights, gradients and optimizer states between steps, by item."""
+        states, psi = self.states, self.psi
+        zero, widths = states.zero, states.widths
+        whole = zero < 2 or (zero == 2 and not states.framework["fp32_shards"])
+        weights = (states.whole if whole else states.sharded)(widths.weights, psi)
+        if states.scenario.parallelism.schedule == "dualpipe":
+            weights = resident_bytes(2.0, weights)
+        return {
+            "weights": weights,
+            "gradients": self._gradients(),
+            "master_weights": states.optimizer_state(widths.master, psi) if widths.master else nothing_held(),
+            "momentum": states.optimizer_state(widths.momentum, psi) if widths.momentum else nothing_held(),
+            "variance": self._variance(),
+        }
+
+    def _variance(self) -> Number:
+        """Second moments: of all parameters, of those outside the matrices of blocks, or of rows and columns."""
+        states, rank, widths = self.states, self.states.rank, self.states.widths
+        if not widths.variance:
+            return nothing_held()
+        if widths.second == "all":
+            return states.optimizer_state(widths.variance, self.psi)
+        if widths.second == "outer":
+            common = outer_parameters(self.psi.common, rank.matrices_on(self.stage))
+            return states.optimizer_state(widths.variance, Held(common, 0.0, common))
+        common, routed = rank.factored_on(self.stage)
+        held = Held(common, routed, add_parameters(common, routed)) if rank.any_routed else Held(common, 0.0, common)
+        return states.optimizer_state(widths.variance, held)
+
+    def _gradients(self) -> Number:
+        """Gradients between micro-batches: whole where the stack or a pipeline reduces only the last one."""
+        states, layout, width = self.states, self.states.layout, self.states.widths.gradients
+        whole = states.whole(width, self.psi)
+        if states.zero < 2:
+            return whole
+        many = layout.micro_batches > 1
+        if not states.framework["accumulate_whole"]:
+            many = both(many, layout.pipeline > 1)
+        return where(many, whole, states.sharded(width, self.psi))
+
+    def gathered(self, layers: tuple[Number, ...], first: Number, last: Number) -> tuple[Number, Number]:
+        """Weights gathered at the loss; the same with blocks and unit gradients at the backward pass of a block."""
+        states, rank = self.states, self.states.rank
+        width, pipeline = states.widths.gathered, states.layout.pipeline
+        if states.zero == 3:
+            root = gathered_root_bytes(width, first, last, rank.embedding, rank.head)
+            root = add_bytes(root, kept_blocks_bytes(width, pipeline, rank.blocks_on(self.stage)))
+            held = where(pipeline > 1, 0.0, 2.0)
+        elif states.zero == 2 and states.framework["fp32_shards"]:
+            root, held = states.whole(width, self.psi), 0.0
+        else:
+            return nothing_held(), nothing_held()
+        block = largest_present(layers, rank.blocks, larger_block)
+        return root, add_bytes(root, gathered_block_bytes(width, block, last, rank.head_matrix, held))
+
+    def step_copy(self) -> Number:
+        """Temporaries of the optimizer step."""
+        states = self.states
+        if not states.copies:
+            return nothing_held()
+        width = states.framework["step_copy"]
+        return states.stepped(min(width, states.widths.weights) if states.widths.master == 0 else width, self.psi)
