@@ -108,7 +108,7 @@ def step_time(
         owned=_owned(model, layout, memory),
         gathered=_gathered(model, layout, memory),
         gradient_width=machine.gradient_bytes,
-        weight_width=_travelling(scenario, 2.0 if memory.adapters else memory.widths.gathered),
+        weight_width=_weight_width(scenario, memory),
         framework=framework,
         kappa=rates.kappa,
     ).time()
@@ -149,6 +149,12 @@ def _over_ranks(
     spacing = product_of_degrees(layout.expert_tensor, layout.expert)
     shards = Group.of(memory.rank.expert_shards, spacing, layout.fabric)
     return rest, Owned(" of experts", routed, 0.0, 0.0, layout.expert_data_group, shards)
+
+
+def _weight_width(scenario: Scenario, memory: TrainingMemory) -> Number:
+    """Bytes of a gathered weight on the wire; those of a frozen base are counted as 16-bit ones."""
+    frozen = memory.adapters is not None and scenario.parallelism.zero == 3
+    return _travelling(scenario, 2.0 if frozen else memory.widths.gathered)
 
 
 def _travelling(scenario: Scenario, width: Number) -> Number:
