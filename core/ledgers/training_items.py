@@ -47,6 +47,18 @@ def larger_working_set(largest: Number, layers: Number, working: Number) -> Numb
     return maximum(largest, where(layers > 0, working, 0.0))
 
 
+@formula("L_i + n_mtp", "layers", "modules behind the last stage, of the kind of the last layer: arXiv 2412.19437")
+def layers_and_modules(layers: Number, last: Number, modules: Number) -> Number:
+    """Layers of a stage with the blocks of modules that predict further tokens."""
+    return layers + last * modules
+
+
+@formula("1 + n_mtp", "losses", "each module has logits and a loss of its own: arXiv 2412.19437, section 2.2")
+def losses(last: Number, modules: Number) -> Number:
+    """Losses whose logits a stage holds."""
+    return last * (1 + modules)
+
+
 @formula("first·2h", "B/token")
 def embedding_output_bytes(first: Number, hidden: Number, share: Number, element: Number) -> Number:
     """Output of the embedding that the first stage keeps."""

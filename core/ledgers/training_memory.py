@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ..catalogue import table
+from ..model.kinds.mixer import present
 from ..model.layers import Model
 from ..model.parameters import layers_parameters
 from ..numeric import Number, is_array, largest, where
@@ -31,8 +32,10 @@ from .training_items import (
     fused_loss_bytes,
     held_bytes,
     larger_working_set,
+    layers_and_modules,
     layers_held,
     loss_bytes,
+    losses,
     nothing_held,
     pipeline_buffer_bytes,
     ring_buffer_bytes,
@@ -142,7 +145,7 @@ class TrainingMemory:
         layout, states = self.layout, self._states(stage)
         static = self._on_device(states.static())
         first, last = flag(stage == 0), flag(stage == layout.pipeline - 1)
-        layers = self.rank.kinds.on(stage)
+        layers = self._layers(stage, last)
         held, backward = self._activations(stage, layers, first)
         logits = self._logits(last)
         root, blocks = states.gathered(layers, first, last)
@@ -164,6 +167,14 @@ class TrainingMemory:
                 _instant(static, static["gradients"], none, none, none, copy),
             )
         )
+
+    def _layers(self, stage: Number, last: Number) -> tuple[Number, ...]:
+        """Layers of each group on a stage, those of prediction modules among them."""
+        layers, modules = self.rank.kinds.on(stage), self.model.spec.mtp_modules
+        if not present(modules):
+            return layers
+        group = self.model.last_group
+        return (*layers[:group], layers_and_modules(layers[group], last, modules), *layers[group + 1 :])
 
     @property
     def _checkpoint(self) -> Number:
@@ -193,6 +204,8 @@ class TrainingMemory:
         norm = framework["final_norm"]
         if self.adapters:
             norm = 4.0 if self.model.norm_vectors == 2 else framework["frozen_norm"]
+        if present(self.model.spec.mtp_modules):
+            last = losses(last, self.model.spec.mtp_modules)
         shape = (last, layout.tokens, self.rank.vocabulary, layout.tensor)
         if is_array(width) or width > 0:
             return loss_bytes(*shape, width, norm, self.model.hidden)

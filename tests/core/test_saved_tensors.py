@@ -134,8 +134,8 @@ def test_buffers_of_experts_on_other_ranks() -> None:
     more = far.stage(0.0).items["workspace"] - near.stage(0.0).items["workspace"]
     # sent and received: 8 copies of 4096 tokens in 16 bits
     assert more == 2 * 8 * 4096 * 7168 * 2
-    # 58 layers of 256 biases that steer routing, in 32 bits
-    assert near.stage(0.0).items["workspace"] == 58 * 256 * 4
+    # 58 layers and a prediction module with 256 biases that steer routing, in 32 bits
+    assert near.stage(0.0).items["workspace"] == (58 + 1) * 256 * 4
 
 
 def test_a_ring_passes_on_keys_and_values_of_heads() -> None:
@@ -170,3 +170,15 @@ def test_arrays_of_layouts_hold_what_each_holds() -> None:
 
 def test_nothing_is_kept_of_an_empty_place() -> None:
     assert mixer_kept(mixer_of("NoMixer"), keeping()) == Kept()
+
+
+def test_prediction_modules_keep_a_block_and_logits() -> None:
+    # arXiv 2412.19437, section 2.2: a module is a block behind the last stage with logits of its own
+    one, none = (
+        memory_of("deepseek-v3", cluster__gpus=16, parallelism__pp=16, model__mtp_modules=n).stage(15.0) for n in (1, 0)
+    )
+    block = block_activations(block_of("deepseek-v3"), keeping()).held
+    logits = 10 * 129_280 + 4 * 7168
+    assert none.instant == one.instant == 0
+    assert one.items["logits"] - none.items["logits"] == 4096 * logits
+    assert one.items["activations"] - none.items["activations"] == pytest.approx(4096 * block, rel=1e-12)
