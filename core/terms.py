@@ -15,8 +15,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
+
+import numpy as np
+
+#: Results of a remembered formula that are kept.
+_KEPT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -135,13 +140,18 @@ def is_recording() -> bool:
 
 @dataclass(eq=False)
 class Formula:
-    """A function with the facts a reader asks of it: symbol, unit, source, and what it leaves out."""
+    """A function with the facts a reader asks of it: symbol, unit, source, and what it leaves out.
+
+    A costly one is `remembered`: single numbers that came before are looked up.
+    """
 
     function: Callable[..., Any]
     symbol: str
     unit: str
     source: str
     leaves_out: str = ""
+    remembered: bool = False
+    run: Callable[..., Any] = field(init=False)
     parameters: tuple[str, ...] = field(init=False)
     defaults: dict[str, Any] = field(init=False)
 
@@ -150,11 +160,12 @@ class Formula:
         self.parameters = tuple(signature)
         self.defaults = {n: p.default for n, p in signature.items() if p.default is not inspect.Parameter.empty}
         self.__doc__ = self.function.__doc__
+        self.run = _looked_up(self.function) if self.remembered else self.function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         recorder = _active.get()
         if recorder is None:
-            return self.function(*args, **kwargs)
+            return self.run(*args, **kwargs)
         arguments = self.defaults | dict(zip(self.parameters, args, strict=False)) | kwargs
         return recorder.record(self, arguments, self.function(*args, **kwargs))
 
@@ -178,11 +189,21 @@ class Formula:
         return body[0].value
 
 
+def _looked_up(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, whose results for the same single numbers are kept; arrays are computed each time."""
+    kept = lru_cache(maxsize=_KEPT)(function)
+
+    def run(*args: Any) -> Any:
+        return function(*args) if any(isinstance(value, np.ndarray) for value in args) else kept(*args)
+
+    return run
+
+
 def formula(
-    symbol: str, unit: str, source: str = "definition", leaves_out: str = ""
+    symbol: str, unit: str, source: str = "definition", leaves_out: str = "", remembered: bool = False
 ) -> Callable[[Callable[..., Any]], Formula]:
     """Decorator: the function's body is one expression, rendered and explained from its own syntax tree."""
-    return lambda function: Formula(function, symbol, unit, source, leaves_out)
+    return lambda function: Formula(function, symbol, unit, source, leaves_out, remembered)
 
 
 def with_origins(value: Any, path: str, source: str = "") -> Any:

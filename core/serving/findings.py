@@ -12,6 +12,7 @@ import numpy as np
 from ..report import Edit, Finding
 from ..scenario import Scenario
 from ..units import format_quantity
+from .chunks import own_iteration
 from .drafting import best_drafts
 from .plan import Plan, plan_of
 from .points import ceiling
@@ -134,6 +135,33 @@ def drafts(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     elif most > gain / WORTH_IT:
         message = f"{_count(own)} draft tokens make tokens {gain:.3g} times faster, {_count(best)} {most:.3g} times."
         yield Finding("draft-tokens", "hint", message, path, edits)
+
+
+def large_chunks(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """One in a hundred requests misses its target, which smaller chunks of the prompts of others would prevent."""
+    path, serving = "serving.max_batched_tokens", plan.scenario.serving
+    chunk = values.get("serving.recommended_chunk_tokens")
+    decoding = math.ceil(plan.steady.running / plan.scenario.parallelism.pp)
+    own = min(plan.mean.serving.prompt_tokens, serving.max_batched_tokens - decoding)
+    missed = values.get("serving.p99_tpot_s", 0.0) > serving.tpot_target
+    if chunk is None or chunk >= own or not missed:
+        return
+    state, chunks = plan.steady, math.ceil(plan.mean.serving.prompt_tokens / chunk)
+    waits, target, then = (
+        format_quantity(each, "seconds")
+        for each in (
+            own_iteration(state.decode.seconds, state.added, state.prompt.chunks),
+            serving.tpot_target,
+            chunks * serving.tpot_target,
+        )
+    )
+    message = (
+        f"The prompt of another request holds a token up for {waits}. In chunks of {_count(chunk)} tokens every token "
+        f"keeps its target of {target}, and a prompt takes up to {then}."
+    )
+    budget = int(chunk) + decoding
+    edit = Edit(f"Batched tokens {budget}", ((path, budget),))
+    yield Finding("large-chunks", "hint", message, path, (edit,))
 
 
 def kernel_ceiling(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
@@ -287,6 +315,7 @@ RULES = (
     saturated,
     over_goodput,
     drafts,
+    large_chunks,
     kernel_ceiling,
     longer_than_context,
     group_leaves_node,

@@ -51,12 +51,15 @@ def tail_values(plan: Plan) -> dict[str, Any]:
     """The keys of tails and goodput; those of a token need more than one of them."""
     crowd = _crowd(plan)
     load, rate = _own_load(crowd), plan.scenario.serving.request_rate
+    line, output = crowd.line, plan.mean.serving.output_tokens
     values = {
         "serving.p99_ttft_s": _long_ttft(crowd, load, rate),
         "serving.goodput_requests_per_s": goodput(crowd),
         "serving.most_requests_per_s": crowd.most,
+        "serving.knee_requests": queueing.knee_requests(
+            crowd.engines, crowd.full.most, line.one, line.slope, line.added, output
+        ),
     }
-    output = plan.mean.serving.output_tokens
     return values | ({"serving.p99_tpot_s": _long_tpot(crowd, load, rate)} if is_array(output) or output > 1 else {})
 
 

@@ -9,7 +9,7 @@ _TILES = "tile and wave quantisation of library matrix kernels (CUTLASS); fitted
 _COUNTED = "bytes read and written, counted"
 
 
-@formula("t_tile", "s", _TILES)
+@formula("t_tile", "s", _TILES, remembered=True)
 def tile_seconds(
     rows: Number,
     columns: Number,

@@ -96,6 +96,12 @@ def most_requests(engines: Number, most: Number, output: Number, step: Number, a
     return engines * most / (maximum(1, output) * step + most * maximum(added, least))
 
 
+@formula("B_knee", "requests", "Kleinrock 1979: throughput over latency is largest there")
+def knee_requests(engines: Number, most: Number, one: Number, slope: Number, added: Number, output: Number) -> Number:
+    """Requests at which a token takes about twice as long as alone: beyond, latency grows faster than throughput."""
+    return engines * one / maximum(slope + added / maximum(1, output), one / most)
+
+
 @formula("t_prompt", "s", leaves_out="what a fuller batch changes in the matrix products of a prompt")
 def prompt_beside(alone: Number, chunks: Number, slope: Number, beside: Number) -> Number:
     """Time of a prompt whose iterations also decode other sequences."""

@@ -17,6 +17,7 @@ from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, points, speculative
 from .bands import request_bands, step_band
+from .chunks import chunk_values
 from .collectives import Transfer
 from .cost import cost_values
 from .expert_ranks import expert_ranks
@@ -55,7 +56,7 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
     values |= _serving(plan, values["time.bound_s"])
     if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
         values |= cost_values(plan.mean, plan.steady, plan.memory.replicas)
-    values |= tail_values(plan)
+    values |= tail_values(plan) | chunk_values(plan)
     values |= measured_values(plan, values)
     if not is_array(*values.values()):
         sheet.points = points.points(plan)
