@@ -7,6 +7,7 @@ from ..report import Report
 from ..scenario import Scenario
 from .communication import communication
 from .figure import Figure
+from .latency import latency
 from .memory import memory
 from .roofline import roofline
 from .serving import concurrency_sweep, serving
@@ -21,9 +22,16 @@ FIGURES = {
     "training": ("training",),
     "serving": ("serving",),
     "waterfall": ("training", "serving"),
+    "latency": ("serving",),
 }
 
-_OF_ONE_REPORT = {"roofline": roofline, "memory": memory, "communication": communication, "waterfall": waterfall}
+_OF_ONE_REPORT = {
+    "roofline": roofline,
+    "memory": memory,
+    "communication": communication,
+    "waterfall": waterfall,
+    "latency": latency,
+}
 _ALONG_A_CURVE = {"training": (training_days, gpus_sweep), "serving": (serving, concurrency_sweep)}
 
 

@@ -82,6 +82,9 @@ class Steady:
     tpot: Number
     #: What a prompt adds to the iterations of those that decode beside it.
     added: Number
+    #: A prompt in its iterations, and the wait for the one that runs when it comes.
+    in_prompt: Number
+    wait: Number
     #: Waits behind the prompts of other requests, and for a place in the batch; part of the time to first token.
     queue: Number
     place_wait: Number
@@ -148,6 +151,8 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         ttft=steady.with_waits(first, queue, place),
         tpot=tpot,
         added=added,
+        in_prompt=in_prompt,
+        wait=wait,
         queue=queue,
         place_wait=place,
         requests=requests,

@@ -16,6 +16,7 @@ from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, points, speculative
+from . import steady as steady_state
 from .bands import request_bands, step_band
 from .chunks import chunk_values
 from .collectives import Transfer
@@ -237,7 +238,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
     }
     output, drafting = serving.output_tokens, steady.drafting
-    values |= _speculative(plan)
+    values |= _speculative(plan) | _first_token_parts(plan)
     if is_array(output) or output > 0:
         values["serving.output_tokens_per_s"] = steady.output
     # a single token has no other before it
@@ -246,9 +247,22 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
             "serving.tpot_s": steady.tpot,
             "serving.tpot_bound_s": speculative.token_floor(bound, drafting.tokens) if drafting else bound,
             "serving.over_tpot_target": bounds.over_target(steady.tpot, serving.tpot_target),
+            "serving.token_step_s": steady.token,
             "serving.prefill_share": bounds.prefill_share(steady.token, steady.tpot),
         }
     return values | request_bands(plan.scenario, plan.settings.device, values)
+
+
+def _first_token_parts(plan: Plan) -> dict[str, Any]:
+    """What a time to first token is made of, beside the waits for a place and behind prompts."""
+    steady, engine = plan.steady, plan.settings.engine
+    return {
+        "serving.prompt_alone_s": steady.prompt_alone,
+        "serving.prompt_beside_s": steady_state.beside_seconds(steady.in_prompt, steady.prompt_alone),
+        "serving.iteration_wait_s": steady.wait,
+        "serving.interface_s": steady_state.interface_seconds(engine.t_request, engine.t_api),
+        "serving.step_lag_s": steady_state.lag_seconds(engine.lag, steady.tpot),
+    }
 
 
 def _speculative(plan: Plan) -> dict[str, Any]:

@@ -179,6 +179,24 @@ def first_token_seconds(
     return wait + prompt + request + interface + lag * tpot
 
 
+@formula("t_api", "s")
+def interface_seconds(request: Number, interface: Number) -> Number:
+    """Fixed time of a request outside the iterations: the engine's own, and the interface's."""
+    return request + interface
+
+
+@formula("n_lag·TPOT", "s")
+def lag_seconds(lag: Number, tpot: Number) -> Number:
+    """Iterations between a token and its answer in an engine that schedules ahead."""
+    return lag * tpot
+
+
+@formula("t_others", "s")
+def beside_seconds(prompt: Number, alone: Number) -> Number:
+    """What decoding others in the iterations of a prompt costs it."""
+    return maximum(0.0, prompt - alone)
+
+
 @formula("F·n/Π", "s", "data-sheet peak")
 def least_prompt_seconds(flops: Number, chunks: Number, peak: Number) -> Number:
     """Least time a prompt takes of the device."""

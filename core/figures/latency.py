@@ -1,0 +1,120 @@
+"""What the time to first token and the time per token are made of, each as one bar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..report import Report
+from .figure import Axis, Bar, Figure, Label
+from .ticks import linear_ticks
+from .words import milliseconds, percent, seconds
+
+#: Parts in their order from left to right: result, name, series.
+_FIRST = (
+    ("serving.prompt_alone_s", "its prompt", "compute"),
+    ("serving.prompt_beside_s", "decoding of others", "gradients"),
+    ("serving.iteration_wait_s", "running iteration", "whiteboard"),
+    ("serving.prompt_queue_s", "prompts before it", "straggler"),
+    ("serving.place_wait_s", "no place in the batch", "failures"),
+    ("serving.interface_s", "interface", "launch"),
+    ("serving.step_lag_s", "step lag", "bubble"),
+)
+_EACH = (
+    ("time.compute_s", "arithmetic", "compute"),
+    ("time.memory_s", "memory", "memory"),
+    ("time.exposed_communication_s", "communication", "communication"),
+    ("time.launch_s", "launches and host", "launch"),
+    ("time.bubble_s", "pipeline", "bubble"),
+)
+_OTHERS = ("serving.prefill_share", "prompts of others", "straggler")
+#: Parts below this share are left out, and those below the other have no number in the bar.
+_LEAST, _NAMED = 2e-3, 0.08
+
+
+@dataclass(frozen=True)
+class _Part:
+    key: str
+    name: str
+    series: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One time, its parts and what it should be."""
+
+    name: str
+    key: str
+    total: float
+    target: float
+    parts: tuple[_Part, ...]
+
+    @property
+    def largest(self) -> _Part:
+        return max(self.parts, key=lambda part: part.seconds)
+
+
+def latency(report: Report, _baseline: Report | None = None) -> Figure:
+    """Two bars of the same length, one for the first token and one for each further one, cut into their parts."""
+    rows = list(_rows(report))
+    return Figure(
+        "latency",
+        _title(rows),
+        "each bar is the whole of its time",
+        Axis("% of the time", 0.0, 1.5, ticks=linear_ticks(0.0, 1.0, 0.01, 5), unit=0.01),
+        Axis("", -0.9, len(rows) - 0.1, categories=tuple(row.name for row in rows), above=True),
+        bars=tuple(bar for place, row in enumerate(rows) for bar in _bars(place, row)),
+        labels=tuple(Label(_whole(row), 1.0, place, bold=True) for place, row in enumerate(rows)),
+        key=tuple(dict.fromkeys((part.series, part.name) for row in rows for part in row.parts)),
+        columns=("time", "part", "result", "time [s]", "share"),
+        rows=tuple(
+            (row.name, part.name, part.key, part.seconds, part.seconds / row.total)
+            for row in rows
+            for part in row.parts
+        ),
+        scenario=report.scenario.name,
+    )
+
+
+def _rows(report: Report) -> Iterator[_Row]:
+    serving = report.scenario.serving
+    first, each = float(report["serving.ttft_s"]), report.get("serving.tpot_s")
+    parts = tuple(_Part(*part, float(report[part[0]])) for part in _FIRST)
+    yield _Row("first token", "serving.ttft_s", first, serving.ttft_target, _seen(parts, first))
+    if each is not None:
+        own = report["serving.token_step_s"]
+        scale = own / report["time.step_s"]
+        step = tuple(_Part(*part, float(scale * report[part[0]])) for part in _EACH)
+        others = _Part(*_OTHERS, float(each - own))
+        parts = _seen((*step, others), float(each))
+        yield _Row("each further token", "serving.tpot_s", float(each), serving.tpot_target, parts)
+
+
+def _seen(parts: tuple[_Part, ...], total: float) -> tuple[_Part, ...]:
+    return tuple(part for part in parts if part.seconds > _LEAST * total)
+
+
+def _bars(place: int, row: _Row) -> Iterator[Bar]:
+    start = 0.0
+    for part in row.parts:
+        share = part.seconds / row.total
+        hover = f"{row.name}, {part.name}: {seconds(part.seconds, 3)}, {percent(share)} of {seconds(row.total, 3)}"
+        text = seconds(part.seconds, 3) if share >= _NAMED else ""
+        yield Bar(part.name, part.series, place, start, share, text=text, hover=hover, link=part.key)
+        start += share
+
+
+def _whole(row: _Row) -> str:
+    return f"{seconds(row.total, 3)} of {milliseconds(row.target)}"
+
+
+def _title(rows: list[_Row]) -> str:
+    """What takes most of each time."""
+    words = (
+        f"{row.largest.name} {'take' if row.largest.name.endswith('s') else 'takes'} "
+        f"{percent(row.largest.seconds / row.total)} of {what}"
+        for row, what in zip(rows, ("the first token", "each further one"), strict=False)
+    )
+    text = "; ".join(words)
+    return text[0].upper() + text[1:]

@@ -1,0 +1,50 @@
+"""The chart of the parts of the time to first token and of the time per token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.serving_plans import serving
+from triledger.core import evaluate
+from triledger.core.figures import figure
+from triledger.core.figures.figure import Figure
+
+
+def drawn(**changes: Any) -> Figure:
+    plan = serving("llama-3-70b", **({"tp": 8} | changes))
+    return figure("latency", plan, evaluate(plan))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"concurrency": 128},
+        {"concurrency": 64, "request_rate": 2.0},
+        {"tp": 4, "concurrency": 2000, "engine": "sglang-0.5"},
+        {"tp": 1, "pp": 8, "concurrency": 40},
+        {"concurrency": 4, "speculative.draft_tokens": 3},
+        {"concurrency": 64, "output_tokens": 2, "prompt_tokens": 8000, "max_context": 9000},
+    ],
+)
+def test_the_parts_fill_their_bars(changes: dict[str, Any]) -> None:
+    drafts = changes.pop("speculative.draft_tokens", 0)
+    plan = serving("llama-3-70b", **({"tp": 8} | changes)).with_("serving.speculative.draft_tokens", drafts)
+    report = evaluate(plan)
+    chart = figure("latency", plan, report)
+    for place, key in enumerate(("serving.ttft_s", "serving.tpot_s")):
+        lengths = [bar.length for bar in chart.bars if bar.row == place]
+        # parts below a fifth of a per cent are left out, and a time may be raised to its physical floor
+        assert sum(lengths) == pytest.approx(1.0, abs=0.015), key
+
+
+def test_the_title_names_the_largest_parts() -> None:
+    assert drawn(concurrency=1).title.startswith("Its prompt takes")
+    assert "no place in the batch takes" in drawn(tp=4, concurrency=3000).title.lower()
+
+
+def test_a_single_token_has_a_first_one_only() -> None:
+    chart = drawn(output_tokens=1)
+    assert chart.y.categories == ("first token",)
+    assert {bar.row for bar in chart.bars} == {0}
