@@ -211,6 +211,7 @@ class Serving:
     tpot_target: Number = 0.05
     request_rate: Number = 0.0
     attention_dp: Number = 1
+    prefix_shared: Number = 0
     speculative: Speculative = Speculative()
 
 

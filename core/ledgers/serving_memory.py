@@ -16,6 +16,7 @@ from ..serving.settings import Settings
 from ..terms import formula
 from .serving_activations import activations
 from .serving_cache import SequenceCache, paged_tokens
+from .serving_sharing import Sharing
 from .serving_stages import stages_of
 from .serving_weights import serving_weights
 from .usable import usable_memory
@@ -183,6 +184,7 @@ class ServingMemory:
     headroom: Number
     #: The caches of the stages, of which the fullest counts.
     caches: tuple[SequenceCache, ...]
+    sharing: Sharing
 
     @property
     def even(self) -> bool:
@@ -190,18 +192,23 @@ class ServingMemory:
         return all(cache.even for cache in self.caches)
 
     def room(self, tokens: Number) -> Number:
-        """Tokens that the cache of one engine holds in sequences of so many."""
-        return self.pool if self.even else tokens_of(self.held(tokens), tokens)
+        """Tokens that the cache of one engine holds in sequences of so many, beside those that they share."""
+        pool, own = self.sharing.beside(self.pool, tokens)
+        return pool if self.even else tokens_of(self.held(tokens), own)
 
     def held(self, tokens: Number) -> Number:
         """Sequences of some tokens that the cache of one engine holds, parts of one included."""
         if self.even:
-            return held_tokens(self.pool, tokens)
-        return held_bytes(self.kv_budget, largest(cache.sequence(tokens) for cache in self.caches))
+            return held_tokens(*self.sharing.tokens(self.pool, tokens))
+        sequence = self.sharing.with_draft(
+            largest(cache.sequence(self.sharing.length(tokens)) for cache in self.caches)
+        )
+        return held_bytes(*self.sharing.bytes(self.kv_budget, sequence, self.caches))
 
 
 def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> ServingMemory:
     """The memory ledger of a serving scenario."""
+    sharing = Sharing.of(scenario, settings)
     serving, parallel, engine = scenario.serving, scenario.parallelism, settings.engine
     device, blocks = scenario.cluster.accelerator, [block for _, block in model.groups]
     weights, passed = serving_weights(scenario, model, settings)
@@ -210,27 +217,29 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         SequenceCache(stage, blocks, settings.kv, parallel.tp, engine.block)
         for stage in stages_of(model, parallel.pp)[0]
     )
-    tokens = paged_tokens(serving.max_context, engine.block)
+    length = sharing.length(serving.max_context)
+    tokens = paged_tokens(length, engine.block)
     each, sequence = (
         largest(cache.token() for cache in caches),
-        largest(cache.sequence(serving.max_context) for cache in caches),
+        sharing.with_draft(largest(cache.sequence(length) for cache in caches)),
     )
     engines = replicas(scenario.cluster.gpus, parallel.tp, parallel.pp)
     busy = busy_engines(serving.concurrency, engines)
     sequences = most_sequences_each(serving.concurrency, engines)
-    kv_cache = cache_bytes(sequences, sequence)
+    kv_cache = sharing.once(cache_bytes(sequences, sequence), sequences, caches)
     most = _most_sequences(scenario, settings)
     aside = activations(scenario, model, settings, most)
     workspace = workspace_bytes(engine.overhead, engine.tp_overhead, expert_ranks(scenario).ranks)
     usable = usable_memory(device)
     budget = budget_of_free if engine.pool_of_free else budget_of_device
+    weights = sharing.with_draft(weights)
     kv_budget = budget(usable, serving.memory_utilization, weights, aside, workspace)
     if all(cache.even for cache in caches):
-        pool = pool_tokens(kv_budget, each, engine.block)
-        full = full_sequences(pool, tokens)
+        pool = pool_tokens(kv_budget, sharing.with_draft(each), engine.block)
+        full = full_sequences(*sharing.beside(pool, tokens))
     else:
         pool = uneven_pool_tokens(kv_budget, sequence, tokens, engine.block)
-        full = full_sequences(maximum(kv_budget, 0.0), sequence)
+        full = full_sequences(*sharing.bytes(maximum(kv_budget, 0.0), sequence, caches))
     return ServingMemory(
         replicas=engines,
         busy=busy,
@@ -252,6 +261,7 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         total=total_bytes(weights, kv_cache, aside, workspace),
         headroom=headroom_bytes(kv_budget, kv_cache),
         caches=caches,
+        sharing=sharing,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ledgers.serving_sharing import own_tokens
 from ..numeric import Number, both, floor, is_array, log, maximum, minimum, ratio, where
 from ..terms import formula, unrecorded
 from . import kernels, steady
@@ -45,19 +46,25 @@ def chunk_values(plan: Plan) -> dict[str, Any]:
         tokens = _largest(plan)
     if not is_array(tokens) and tokens <= 0:
         return {}
-    return {"serving.recommended_chunk_tokens": recommended_chunk(tokens, plan.mean.serving.prompt_tokens)}
+    return {"serving.recommended_chunk_tokens": recommended_chunk(tokens, new_tokens(plan))}
 
 
 def iteration_seconds(plan: Plan, tokens: Number) -> Number:
     """Time of an iteration that decodes the plan's sequences and runs the first chunk of a prompt."""
     micro = steady.micro_batch(plan.steady.running, plan.scenario.parallelism.pp)
-    pairs = kernels.chunk_pairs(tokens, 0.0)
-    return plan.passes.mixed(micro, plan.steady.context, 1.0, tokens, pairs, tokens).seconds
+    shared = plan.memory.sharing.shared
+    pairs, keys = kernels.chunk_pairs(tokens, shared), steady.keys_after(shared, tokens)
+    return plan.passes.mixed(micro, plan.steady.context, 1.0, tokens, pairs, keys).seconds
+
+
+def new_tokens(plan: Plan) -> Number:
+    """Tokens of a prompt that it does not share."""
+    return own_tokens(plan.mean.serving.prompt_tokens, plan.memory.sharing.shared)
 
 
 def _largest(plan: Plan) -> Number:
     """The largest chunk that keeps the target, a power of two or the whole prompt; 0 where the smallest does not."""
-    state, target, prompt = plan.steady, plan.scenario.serving.tpot_target, plan.mean.serving.prompt_tokens
+    state, target, prompt = plan.steady, plan.scenario.serving.tpot_target, new_tokens(plan)
     step, chunks = state.decode.seconds, state.prompt.chunks
     own = own_iteration(step, state.added, chunks)
     found = both(own <= target, chunks == 1)

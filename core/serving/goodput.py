@@ -107,8 +107,8 @@ def _ends(plan: Plan) -> tuple[Line, Number]:
         return line, where(full.most > 1, state.added, line.added)
     if plan.settings.engine.prefill_first:
         return state.line, full.alone
-    beside = queueing.all_others(full.most)
-    return state.line, beside_others(plan.mean, plan.passes, full.context, beside, full.decode)[1]
+    beside, shared = queueing.all_others(full.most), plan.memory.sharing.shared
+    return state.line, beside_others(plan.mean, plan.passes, shared, full.context, beside, full.decode)[1]
 
 
 def _longer(plan: Plan) -> Number:
@@ -117,7 +117,7 @@ def _longer(plan: Plan) -> Number:
     if serving.lengths == "fixed":
         return 0.0
     tokens = queueing.long_prompt(serving.prompt_tokens, LONG[serving.lengths])
-    prompt = Prompt.of(tokens, serving.max_batched_tokens, 0.0)
+    prompt = Prompt.of(tokens, plan.memory.sharing.shared, serving.max_batched_tokens, 0.0)
     iteration = plan.passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     return queueing.longer_prompt(steady.prompt_seconds(prompt.chunks, iteration.seconds), plan.steady.prompt_alone)
 

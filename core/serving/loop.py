@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ledgers.serving_memory import ServingMemory
+from ..ledgers.serving_sharing import own_tokens
+from ..model.kinds.mixer import present
 from ..numeric import Number, is_array
 from ..scenario import Scenario
 from . import kernels, speculative, steady
@@ -22,11 +24,16 @@ class Prompt:
     keys: Number
 
     @staticmethod
-    def of(tokens: Number, batched_tokens: Number, decoding: Number) -> Prompt:
-        """How a prompt is cut where some sequences decode beside it."""
+    def of(tokens: Number, shared: Number, batched_tokens: Number, decoding: Number) -> Prompt:
+        """How a prompt is cut where some sequences decode beside it; its shared start is in the cache already."""
+        if present(shared):
+            tokens = own_tokens(tokens, shared)
         chunks = steady.chunk_count(tokens, steady.chunk_budget(batched_tokens, decoding))
-        pairs = steady.mean_pairs(kernels.chunk_pairs(tokens, 0.0), chunks)
-        return Prompt(chunks, steady.chunk_tokens(tokens, chunks), pairs, steady.mean_keys(tokens, chunks))
+        pairs = steady.mean_pairs(kernels.chunk_pairs(tokens, shared), chunks)
+        keys = steady.mean_keys(tokens, chunks)
+        if present(shared):
+            keys = steady.keys_after(shared, keys)
+        return Prompt(chunks, steady.chunk_tokens(tokens, chunks), pairs, keys)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     context = steady.mean_context(serving.prompt_tokens, output)
     resident = steady.whole_sequence(serving.prompt_tokens, output) if engine.reserve else context
     most = steady.running_sequences(memory.asked, memory.held(resident), memory.most_sequences)
-    prompt = Prompt.of(serving.prompt_tokens, serving.max_batched_tokens, 0.0)
+    prompt = Prompt.of(serving.prompt_tokens, memory.sharing.shared, serving.max_batched_tokens, 0.0)
     prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
     least = steady.least_prompt_seconds(prefill.flops, prompt.chunks, passes.rates.blocks.peak)
@@ -122,7 +129,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
-        in_prompt, added = beside_others(scenario, passes, context, beside, decode)
+        in_prompt, added = beside_others(scenario, passes, memory.sharing.shared, context, beside, decode)
     tpot = steady.shared_tpot(token, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
     least_read = passes.read_weights(memory.pass_weights, serving.prompt_tokens)
@@ -169,11 +176,11 @@ def _step_seconds(scenario: Scenario, decode: Iteration, running: Number, reache
 
 
 def beside_others(
-    scenario: Scenario, passes: Pass, context: Number, beside: Number, decode: Iteration
+    scenario: Scenario, passes: Pass, shared: Number, context: Number, beside: Number, decode: Iteration
 ) -> tuple[Number, Number]:
     """Seconds of a prompt whose iterations also decode others, and what it adds to theirs."""
     serving = scenario.serving
-    prompt = Prompt.of(serving.prompt_tokens, serving.max_batched_tokens, beside)
+    prompt = Prompt.of(serving.prompt_tokens, shared, serving.max_batched_tokens, beside)
     mixed = passes.mixed(beside, context, 1.0, prompt.tokens, prompt.pairs, prompt.keys)
     return (
         steady.prompt_seconds(prompt.chunks, mixed.seconds),

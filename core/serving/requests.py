@@ -43,6 +43,10 @@ class Requests:
         spread = LENGTHS[lengths]
         return Requests(*(spread(nominal, each) for nominal, each in zip((prompt, output), shares, strict=True)))
 
+    def beyond(self, shared: int) -> Requests:
+        """The requests with what is new of their prompts."""
+        return Requests(tuple(max(1, prompt - shared) for prompt in self.prompts), self.outputs) if shared else self
+
 
 def _fixed(nominal: float, shares: np.ndarray) -> tuple[int, ...]:
     return (max(1, round(nominal)),) * len(shares)

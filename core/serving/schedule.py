@@ -29,6 +29,8 @@ class Limits:
     reserve: bool
     #: Prompts run alone and before decoding, else together with it.
     prefill_first: bool
+    #: Tokens in the cache that all prompts begin with; `pool` is what is left beside them.
+    shared: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class _Loop:
         chunks, complete = self._admit()
         decoding = 0 if chunks and self.limits.prefill_first else len(self.running)
         steps = 1 if chunks else self.running[0][0] - self.step
-        mean = self.context / decoding + (steps - 1) / 2 if decoding else 0.0
+        mean = self.limits.shared + self.context / decoding + (steps - 1) / 2 if decoding else 0.0
         self.rows.append((steps, decoding, mean, *_together(chunks)))
         if decoding:
             self._decode(steps)
@@ -104,7 +106,7 @@ class _Loop:
             else:
                 break
             tokens = min(prompts[request] - done, budget)
-            chunks.append((tokens, done))
+            chunks.append((tokens, limits.shared + done))
             budget -= tokens
             whole = done + tokens == prompts[request]
             self.partial = None if whole else (request, done + tokens)

@@ -61,7 +61,8 @@ def benchmark(plan: Plan, requests: float | None = None, rounds: float = ROUNDS)
     count = max(1, min(wanted, MOST_REQUESTS))
     clients = min(asked, count)
     sent = Requests.of(serving.prompt_tokens, serving.output_tokens, count, serving.lengths)
-    rows = schedule(sent, clients, limits_of(plan))
+    limits = limits_of(plan)
+    rows = schedule(sent.beyond(limits.shared), clients, limits)
     engine, engines = plan.settings.engine, plan.memory.busy * pipeline
     ends = _ends(plan.scenario, plan.passes, rows, engine.pipeline)
     total, outputs = ends[-1], rows.outputs.sum()
@@ -89,6 +90,7 @@ def limits_of(plan: Plan) -> Limits:
         pool=_share(memory.room(steady.whole_sequence(serving.prompt_tokens, serving.output_tokens)), pipeline),
         reserve=engine.reserve,
         prefill_first=engine.prefill_first,
+        shared=int(plain(memory.sharing.shared)),
     )
 
 

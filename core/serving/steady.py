@@ -93,6 +93,12 @@ def mean_keys(prompt: Number, chunks: Number) -> Number:
     return prompt * (chunks + 1) / (2 * chunks)
 
 
+@formula("n_shared + k", "tokens")
+def keys_after(cached: Number, keys: Number) -> Number:
+    """Keys of a token behind the ones that were there before its prompt."""
+    return cached + keys
+
+
 @formula("t_prompt", "s")
 def prompt_seconds(chunks: Number, iteration: Number) -> Number:
     """Time from the start of a prompt to its first token on the device."""
