@@ -32,6 +32,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"simulate: {scenario.name} is a {scenario.kind} plan; only serving plans are simulated")
     if scenario.serving.request_rate > 0:
         raise InputError("serving.request_rate: a simulated benchmark is a closed loop (0 does)")
+    if scenario.serving.disaggregated:
+        raise InputError("serving.disaggregated: separate pools are not simulated (false does)")
     if scenario.serving.output_tokens < 1:
         raise InputError("serving.output_tokens: a simulated benchmark needs answers (1 or more does)")
     plan = plan_of(scenario, build(scenario.model))

@@ -292,6 +292,15 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("cluster.gpus", lambda s: s.cluster.gpus % replica_ranks(s) == 0, _gpus_message),
     Rule(
+        "serving.disaggregated",
+        lambda s: _either(not s.serving.disaggregated, s.cluster.gpus >= 2 * replica_ranks(s)),
+        lambda s: (
+            f"separate pools need two engines, and {_whole(s.cluster.gpus)} GPUs hold one "
+            f"({2 * _whole(replica_ranks(s))} or more do)"
+        ),
+        (_SERVING,),
+    ),
+    Rule(
         "parallelism.ep",
         lambda s: _stage_ranks(s) % (s.parallelism.etp * s.parallelism.ep) == 0,
         _expert_ranks_message,

@@ -212,6 +212,7 @@ class Serving:
     request_rate: Number = 0.0
     attention_dp: Number = 1
     prefix_shared: Number = 0
+    disaggregated: bool = False
     speculative: Speculative = Speculative()
 
 

@@ -40,7 +40,7 @@ def recommended_chunk(tokens: Number, prompt: Number) -> Number:
 
 def chunk_values(plan: Plan) -> dict[str, Any]:
     """The recommended chunk, where prompts run together with decoding and some chunk keeps the target."""
-    if plan.settings.engine.prefill_first:
+    if plan.settings.engine.prefill_first or plan.pools:
         return {}
     with unrecorded():
         tokens = _largest(plan)

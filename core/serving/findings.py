@@ -10,7 +10,7 @@ import numpy as np
 
 from ..report import Edit, Finding
 from ..units import format_quantity
-from .load_findings import drafts, large_chunks, over_goodput, saturated
+from .load_findings import drafts, large_chunks, over_goodput, saturated, separate_pools
 from .plan import Plan, plan_of
 from .points import ceiling
 from .rates import has_units
@@ -225,6 +225,7 @@ RULES = (
     saturated,
     over_goodput,
     drafts,
+    separate_pools,
     large_chunks,
     kernel_ceiling,
     longer_than_context,

@@ -78,13 +78,17 @@ def goodput(crowd: _Crowd) -> Number:
 
 
 def _crowd(plan: Plan) -> _Crowd:
-    memory, full, pipeline = plan.memory, plan.steady.full, plan.scenario.parallelism.pp
+    full, pipeline = plan.steady.full, plan.scenario.parallelism.pp
     line, crowded = _ends(plan)
-    engines = steady.in_all_micro_batches(memory.busy, pipeline)
+    engines = steady.in_all_micro_batches(plan.decoding, pipeline)
     step = queueing.step_at(line.one, line.slope, full.most)
     output = plan.mean.serving.output_tokens
-    most = queueing.most_requests(engines, full.most, output, step, crowded, full.least)
-    servers = queueing.servers(memory.busy, pipeline, queueing.MOST_SERVERS)
+    if plan.pools:
+        most = plan.pools.capacity
+    else:
+        most = queueing.most_requests(engines, full.most, output, step, crowded, full.least)
+    prefill = plan.pools.prefill if plan.pools else plan.memory.busy
+    servers = queueing.servers(prefill, pipeline, queueing.MOST_SERVERS)
     variability = queueing.variability(1.0, VARIATION[plan.scenario.serving.lengths])
     return _Crowd(
         plan,
@@ -102,6 +106,8 @@ def _crowd(plan: Plan) -> _Crowd:
 def _ends(plan: Plan) -> tuple[Line, Number]:
     """Decode iterations at any load, and what a prompt adds where as many sequences run as can."""
     state, full = plan.steady, plan.steady.full
+    if plan.pools:
+        return plan.pools.line, 0.0
     if state.line is None:
         line = line_of(plan.passes, full)
         return line, where(full.most > 1, state.added, line.added)
@@ -126,7 +132,7 @@ def _own_load(crowd: _Crowd) -> _Load:
     """The load of the plan itself, as its steady state found it."""
     plan = crowd.plan
     state, pipeline = plan.steady, plan.scenario.parallelism.pp
-    rate = steady.rate_each(state.requests, plan.memory.busy, pipeline)
+    rate = steady.rate_each(state.requests, plan.decoding, pipeline)
     running = steady.micro_batch(state.running, pipeline)
     return _Load(rate, running, _prefill(crowd, rate, running), _prompt(crowd, running), state.ttft, state.tpot)
 
@@ -134,7 +140,7 @@ def _own_load(crowd: _Crowd) -> _Load:
 def _load(crowd: _Crowd, rate: Number) -> _Load:
     """The load of an open loop at a request rate."""
     plan, line = crowd.plan, crowd.line
-    each = steady.rate_each(rate, plan.memory.busy, plan.scenario.parallelism.pp)
+    each = steady.rate_each(rate, plan.decoding, plan.scenario.parallelism.pp)
     output, prefill, running = plan.mean.serving.output_tokens, 0.0, 1.0
     for _ in range(_ROUNDS):
         prefill = _prefill(crowd, each, running)
@@ -142,7 +148,7 @@ def _load(crowd: _Crowd, rate: Number) -> _Load:
     step = queueing.step_at(line.one, line.slope, running)
     tpot = steady.shared_tpot(step, running, output, _added(crowd, running))
     prompt, engine = _prompt(crowd, running), plan.settings.engine
-    wait = steady.iteration_wait(rate, tpot)
+    wait = 0.0 if plan.pools else steady.iteration_wait(rate, tpot)
     first = steady.first_token_seconds(wait, prompt, engine.t_request, engine.t_api, engine.lag, tpot)
     return _Load(each, running, prefill, prompt, first, tpot)
 
@@ -153,11 +159,25 @@ def _added(crowd: _Crowd, running: Number) -> Number:
 
 
 def _prefill(crowd: _Crowd, rate: Number, running: Number) -> Number:
-    """Share of the time that prompts take."""
+    """Share of the time of those that decode that prompts take."""
+    if crowd.plan.pools:
+        return 0.0
     return minimum(queueing.FULLEST, steady.prefill_share(rate, _added(crowd, running), crowd.full.least))
 
 
+def _queue(crowd: _Crowd, load: _Load) -> Number:
+    """Share of the time of those that run prompts that these take."""
+    pools = crowd.plan.pools
+    if pools is None:
+        return load.prefill
+    rate = steady.in_all_micro_batches(load.rate, crowd.engines)
+    each = steady.rate_each(rate, pools.prefill, crowd.plan.scenario.parallelism.pp)
+    return queueing.utilisation(each, crowd.full.alone, queueing.FULLEST)
+
+
 def _prompt(crowd: _Crowd, running: Number) -> Number:
+    if crowd.plan.pools:
+        return crowd.plan.steady.in_prompt
     if crowd.plan.settings.engine.prefill_first:
         return crowd.full.alone
     return queueing.prompt_beside(crowd.full.alone, crowd.full.chunks, crowd.line.slope, running)
@@ -176,11 +196,14 @@ def _long_tpot(crowd: _Crowd, load: _Load, rate: Number) -> Number:
 def _long_ttft(crowd: _Crowd, load: _Load, rate: Number) -> Number:
     """Time to first token of an unlucky request, behind other prompts or without a place in the batch.
 
-    Clients of a closed loop have a place, and at most each other's prompts before theirs.
+    Clients of a closed loop have a place, and at most each other's prompts before theirs; of separate pools the mean
+    has their wait already.
     """
-    share = queueing.erlang_c(crowd.servers, load.prefill)
-    behind = queueing.long_wait(load.prompt, crowd.servers, load.prefill, share, crowd.variability, queueing.TAIL)
-    behind = where(rate > 0, behind, queueing.behind_all(behind, load.running, _added(crowd, load.running)))
+    queue = _queue(crowd, load)
+    share = queueing.erlang_c(crowd.servers, queue)
+    behind = queueing.long_wait(load.prompt, crowd.servers, queue, share, crowd.variability, queueing.TAIL)
+    others = queueing.behind_all(behind, load.running, _added(crowd, load.running))
+    behind = where(rate > 0, behind, others)
     places = steady.in_all_micro_batches(crowd.full.most, crowd.engines)
     service = queueing.place_seconds(places, crowd.most)
     busy = queueing.utilisation(where(rate > 0, rate, 0.0), 1 / crowd.most, queueing.FULLEST)

@@ -62,6 +62,20 @@ def _more_engines(scenario: Scenario, times: float) -> Edit:
     return Edit(f"{gpus} GPUs, concurrency {requests}", changes)
 
 
+def separate_pools(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
+    """What engines that either run prompts or decode do against the same engines doing both."""
+    found, path = plan.pools, "serving.disaggregated"
+    if found is None or "serving.tpot_s" not in values:
+        return
+    token, together = (format_quantity(each, "seconds") for each in (plan.steady.tpot, found.together.tpot))
+    rate, before = (format_quantity(each, "1/s") for each in (plan.steady.requests, found.together.requests))
+    message = (
+        f"{_count(found.prefill)} engines for prompts and {_count(found.decode)} for decoding: a token takes {token}, "
+        f"{together} if all did both; {rate} requests are answered, {before} if all did both."
+    )
+    yield Finding("separate-pools", "hint", message, path, (Edit("Every engine does both", ((path, False),)),))
+
+
 def drafts(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     """Drafts slow the plan down, or another number of them would gain clearly more."""
     path, own = "serving.speculative.draft_tokens", plan.scenario.serving.speculative.draft_tokens

@@ -121,7 +121,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         micro = steady.micro_batch(running, pipeline)
         decode = passes.decode(micro, context)
     read = passes.read_weights(memory.pass_weights, running)
-    step = _step_seconds(scenario, decode, running, engine.pipeline, read)
+    step = step_seconds(scenario, decode, running, engine.pipeline, read)
     token, gain = step, 1.0
     if drafting:
         gain = drafting.gain(micro, context, decode)
@@ -167,7 +167,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     )
 
 
-def _step_seconds(scenario: Scenario, decode: Iteration, running: Number, reached: Number, weights: Number) -> Number:
+def step_seconds(scenario: Scenario, decode: Iteration, running: Number, reached: Number, weights: Number) -> Number:
     """Time of a decode step of all micro-batches of a pipeline, at least that of its bytes."""
     seconds = steady.pipelined_seconds(decode.seconds, scenario.parallelism.pp, running, reached)
     cache = decode.cache_bytes

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from ..ledgers.serving_memory import ServingMemory, serving_memory
 from ..model.layers import Model
+from ..numeric import Number
 from ..scenario import Scenario
 from . import steady
 from .iteration import Pass
 from .loop import Steady, steady_state
 from .requests import MEAN
+from .separate import Pools, separate
 from .settings import Settings, settings_of
 
 
@@ -24,6 +26,13 @@ class Plan:
     passes: Pass
     memory: ServingMemory
     steady: Steady
+    #: Engines for prompts and for decoding, where they are apart.
+    pools: Pools | None = None
+
+    @property
+    def decoding(self) -> Number:
+        """Engines that decode."""
+        return self.pools.decode if self.pools else self.memory.busy
 
 
 def plan_of(scenario: Scenario, model: Model) -> Plan:
@@ -32,7 +41,10 @@ def plan_of(scenario: Scenario, model: Model) -> Plan:
     passes = Pass(scenario, model, settings)
     memory = serving_memory(scenario, model, settings)
     mean = with_mean_lengths(scenario)
-    return Plan(scenario, mean, model, settings, passes, memory, steady_state(mean, passes, memory))
+    state, pools = steady_state(mean, passes, memory), None
+    if scenario.serving.disaggregated:
+        state, pools = separate(mean, passes, memory, state)
+    return Plan(scenario, mean, model, settings, passes, memory, state, pools)
 
 
 def with_mean_lengths(scenario: Scenario) -> Scenario:

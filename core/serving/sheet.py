@@ -15,7 +15,7 @@ from ..scenario import Scenario
 from ..sums import total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
-from . import bounds, points, speculative
+from . import bounds, points, pools, speculative
 from . import steady as steady_state
 from .bands import request_bands, step_band
 from .chunks import chunk_values
@@ -57,7 +57,7 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
     values |= _serving(plan, values["time.bound_s"])
     if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
         values |= cost_values(plan.mean, plan.steady, plan.memory.replicas)
-    values |= tail_values(plan) | chunk_values(plan)
+    values |= _pools(plan) | tail_values(plan) | chunk_values(plan)
     values |= measured_values(plan, values)
     if not is_array(*values.values()):
         sheet.points = points.points(plan)
@@ -101,7 +101,7 @@ def _compute(plan: Plan) -> dict[str, Any]:
     head = compute.head_flops(model.width, model.spec.vocabulary)
     padded = compute.head_flops(model.width, plan.passes.vocabulary)
     forward = compute.forward_flops(linear, core, head)
-    tokens = bounds.step_tokens(plan.memory.busy, plan.steady.running)
+    tokens = bounds.step_tokens(plan.decoding, plan.steady.running)
     return {
         "compute.forward_flops_per_token": forward,
         "compute.linear_flops_per_token": linear,
@@ -222,7 +222,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
     values = {
         "serving.ttft_s": steady.ttft,
         "serving.ttft_bound_s": bounds.prompt_floor(flops, steady.prompt.chunks, peak, read, bandwidth),
-        "serving.running": serving_memory.all_sequences(steady.running, memory.busy),
+        "serving.running": serving_memory.all_sequences(steady.running, plan.decoding),
         "serving.replicas": memory.replicas,
         "serving.busy_replicas": memory.busy,
         "serving.decode_step_s": steady.step,
@@ -251,6 +251,25 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
             "serving.prefill_share": bounds.prefill_share(steady.token, steady.tpot),
         }
     return values | request_bands(plan.scenario, plan.settings.device, values)
+
+
+def _pools(plan: Plan) -> dict[str, Any]:
+    """Engines of each kind, the cache that moves between them, and what the same engines would do together."""
+    found = plan.pools
+    if found is None:
+        return {}
+    values = {
+        "serving.prefill_engines": found.prefill,
+        "serving.decode_engines": found.decode,
+        "serving.prefill_engines_needed": found.prefill_needed,
+        "serving.decode_engines_needed": found.decode_needed,
+        "serving.kv_transfer_s": found.transfer,
+        "serving.kv_transfer_exposed_s": found.exposed,
+        "serving.tpot_over_together": pools.over_together(plan.steady.tpot, found.together.tpot),
+        "serving.requests_over_together": pools.over_together(plan.steady.requests, found.together.requests),
+    }
+    rate = plan.scenario.serving.request_rate
+    return values if is_array(rate) or rate > 0 else {key: v for key, v in values.items() if "needed" not in key}
 
 
 def _first_token_parts(plan: Plan) -> dict[str, Any]:

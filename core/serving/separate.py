@@ -1,0 +1,121 @@
+"""The steady state of engines that either run prompts or decode: composition of the formulas of `pools`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..ledgers.serving_memory import ServingMemory, mean_sequences_each
+from ..ledgers.serving_sharing import own_tokens
+from ..numeric import Number
+from ..scenario import Scenario
+from ..sums import add_seconds
+from . import pools, queueing, speculative, steady
+from .collectives import reached
+from .iteration import Pass
+from .loop import Line, Steady, line_of, step_seconds
+
+#: Rounds in which sequences, and the rate that hangs on their speed, are found.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Pools:
+    """Engines for prompts and for decoding, the cache that moves between them, and the same engines doing both."""
+
+    prefill: Number
+    decode: Number
+    #: Time to move the cache of a prompt, and what of it is waited for.
+    transfer: Number
+    exposed: Number
+    #: Requests a second that both pools keep up with, and engines that the plan's request rate needs.
+    capacity: Number
+    prefill_needed: Number
+    decode_needed: Number
+    line: Line
+    together: Steady
+
+
+def separate(scenario: Scenario, passes: Pass, memory: ServingMemory, together: Steady) -> tuple[Steady, Pools]:
+    """The steady state of the engines of a plan as two pools, from that of the same engines doing both."""
+    serving, engine, pipeline = scenario.serving, passes.settings.engine, scenario.parallelism.pp
+    rate, output, prompt = serving.request_rate, serving.output_tokens, together.prompt_alone
+    full, line = together.full, together.line
+    busiest = queueing.step_at(line.one, line.slope, full.most) if line else together.token
+    work = pools.decode_seconds(output, busiest, full.running)
+    prefill = pools.prefill_engines(memory.replicas, prompt, work)
+    decoding = pools.decode_engines(memory.replicas, prefill)
+    transfer = _transfer(scenario, passes, memory)
+    exposed = pools.exposed_seconds(transfer, passes.model.layers, prompt)
+    most = _most(scenario, passes, memory, decoding)
+    micro = steady.micro_batch(most, pipeline)
+    full = replace(full, most=micro, running=most, decode=passes.decode(micro, together.context))
+    line = replace(line_of(passes, full), added=0.0)
+    largest = queueing.step_at(line.one, line.slope, micro)
+    most_rate = pools.capacity(prefill, prompt, decoding, most, output, largest)
+    in_prompt = add_seconds(prompt, exposed)
+    running, token = micro, largest
+    for _ in range(_ROUNDS):
+        requests, _first = _rates(scenario, passes, in_prompt, token, most_rate)
+        each = steady.rate_each(requests, decoding, pipeline)
+        running = steady.littles_batch(each, output, line.one, line.slope, 0.0, micro)
+        token = queueing.step_at(line.one, line.slope, running)
+    whole = steady.in_all_micro_batches(running, pipeline)
+    decode = passes.decode(running, together.context)
+    step = step_seconds(scenario, decode, whole, engine.pipeline, passes.read_weights(memory.pass_weights, whole))
+    token, gain = step, 1.0
+    if together.drafting:
+        gain = together.drafting.gain(running, together.context, decode)
+        token = speculative.token_seconds(step, gain)
+    requests, first = _rates(scenario, passes, in_prompt, token, most_rate)
+    ttft = pools.first_token(first, rate, serving.concurrency, requests, output, token)
+    state = replace(
+        together,
+        running=whole,
+        decode=decode,
+        step=step,
+        token=token,
+        gain=gain,
+        idle=steady.idle_seconds(step, decode.working),
+        full=full,
+        line=line,
+        ttft=ttft,
+        tpot=token,
+        added=0.0,
+        in_prompt=in_prompt,
+        wait=0.0,
+        queue=0.0,
+        place_wait=pools.pool_wait(ttft, first),
+        requests=requests,
+        output=steady.output_rate(requests, output),
+    )
+    prefill_needed, decode_needed = (
+        pools.engines_needed(rate, seconds, pools.BUSIEST)
+        for seconds in (prompt, pools.decode_seconds(output, largest, most))
+    )
+    found = Pools(prefill, decoding, transfer, exposed, most_rate, prefill_needed, decode_needed, line, together)
+    return state, found
+
+
+def _transfer(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Number:
+    """Time to move the cache of a prompt to its decode engine."""
+    tokens = own_tokens(scenario.serving.prompt_tokens, memory.sharing.shared)
+    moved = pools.moved_bytes(tokens, memory.kv_per_token)
+    rate = reached(scenario.cluster.network.bandwidth, passes.settings.device.e_nic)
+    return pools.transfer_seconds(moved, pools.engine_gpus(scenario.cluster.gpus, memory.replicas), rate)
+
+
+def _most(scenario: Scenario, passes: Pass, memory: ServingMemory, engines: Number) -> Number:
+    """Sequences that one decode engine runs together at most."""
+    serving = scenario.serving
+    lengths = serving.prompt_tokens, serving.output_tokens
+    resident = steady.whole_sequence(*lengths) if passes.settings.engine.reserve else steady.mean_context(*lengths)
+    asked = mean_sequences_each(serving.concurrency, engines)
+    return steady.running_sequences(asked, memory.held(resident), memory.most_sequences)
+
+
+def _rates(scenario: Scenario, passes: Pass, prompt: Number, token: Number, most: Number) -> tuple[Number, Number]:
+    """Requests a second that are answered, and the time to first token of one that finds a place."""
+    serving, engine = scenario.serving, passes.settings.engine
+    first = steady.first_token_seconds(0.0, prompt, engine.t_request, engine.t_api, engine.lag, token)
+    offered = pools.offered(serving.request_rate, serving.concurrency, first, serving.output_tokens, token)
+    return pools.answered(offered, most), first
