@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..report import Report
 from ..scenario import Scenario
 from ..serving.settings import settings_of
 from ..units import digits, format_quantity
-from .curves import Curve, along, runs
+from .curves import Curve, along, crossing, runs
 from .figure import Axis, Figure, Line, Mark, Rule
 from .ticks import log_ticks
 from .words import count, milliseconds, plural, seconds
@@ -54,6 +55,7 @@ def serving(report: Report, curve: Report, baseline: Report | None = None) -> Fi
     steps = _steps(requests, tpot, rate, curve)
     own = float(report.scenario.serving.concurrency)
     marks = [*_full(steps, lines, capacity), *(steps[b] for b in requests if b not in (own, capacity))]
+    marks += _limits(report, curve, requests, tpot, rate)
     marks.append(_plan_mark(report))
     if before and baseline:
         hover = f"baseline: {_words(baseline)}"
@@ -107,6 +109,33 @@ def _full(steps: dict[float, Mark], lines: list[Line], capacity: float) -> list[
     full = steps[capacity]
     hover = f"{label}: {full.hover}"
     return [replace(full, name="capacity", series="capacity", shape="hollow", size=8, label=label, hover=hover)]
+
+
+def _limits(report: Report, curve: Report, requests: Curve, tpot: Curve, rate: Curve) -> Iterator[Mark]:
+    """Marks between the steps: the knee, and where the first token begins to take longer than its target."""
+    knee = report.get("serving.knee_requests")
+    first = along(curve.get("serving.ttft_s"), len(np.atleast_1d(curve.scenario.serving.concurrency)))[: len(requests)]
+    if knee is not None and requests[0] < knee < requests[-1]:
+        hover = f"knee, about {plural(round(knee), 'request')}: beyond it latency grows faster than throughput"
+        yield Mark("knee", "bound", *_between(knee, requests, tpot, rate), "hollow", 7, "knee", hover=hover)
+    target = float(report.scenario.serving.ttft_target)
+    late = _rising(requests, first, target) if first else None
+    if late is not None:
+        wanted = milliseconds(target)
+        hover = f"with more than about {plural(round(late), 'request')} the first token takes longer than {wanted}"
+        place = _between(late, requests, tpot, rate)
+        yield Mark("first token", "capacity", *place, "hollow", 7, f"TTFT {wanted}", hover=hover)
+
+
+def _rising(requests: Curve, values: Curve, level: float) -> float | None:
+    """Requests at which values first rise from below a level to above it; None where they do not."""
+    below = crossing(requests, tuple(1 / value for value in values), 1 / level)
+    return below if values[0] < level else None
+
+
+def _between(at: float, requests: Curve, *curves: Curve) -> list[float]:
+    """The curves at a number of requests between their steps, on straight lines between logarithms."""
+    return [float(np.exp(np.interp(np.log(at), np.log(requests), np.log(each)))) for each in curves]
 
 
 def _steps(requests: Curve, tpot: Curve, rate: Curve, curve: Report) -> dict[float, Mark]:

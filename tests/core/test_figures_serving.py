@@ -56,6 +56,25 @@ def test_the_ring_of_a_full_cache_is_where_that_plan_stands() -> None:
     assert ring.hover.startswith("23 fill the KV cache: 23 requests: 472 tok/s a GPU, 47.7 ms a token")
 
 
+def test_the_knee_is_marked_on_the_curve() -> None:
+    scenario = load_scenario("70b-bf16-8xa100-serve")
+    knee = evaluate(scenario)["serving.knee_requests"]
+    there = evaluate(scenario.with_("serving.concurrency", round(knee)))
+    ring = mark(drawn("serving", scenario), "knee")
+    assert ring.x == pytest.approx(there["serving.tpot_s"], rel=0.05)
+    assert ring.y == pytest.approx(there["serving.output_tokens_per_s"] / 8, rel=0.05)
+
+
+def test_the_target_of_the_first_token_is_marked_where_it_is_passed() -> None:
+    scenario = load_scenario("70b-bf16-8xa100-serve").with_("serving.ttft_target", 0.3)
+    ring = mark(drawn("serving", scenario), "first token")
+    assert ring.label == "TTFT 300 ms"
+    several = int(ring.hover.split("about ")[1].split()[0])
+    assert evaluate(scenario.with_("serving.concurrency", several))["serving.ttft_s"] == pytest.approx(0.3, rel=0.05)
+    never = drawn("serving", scenario.with_("serving.ttft_target", 100.0))
+    assert "first token" not in {each.name for each in never.marks}
+
+
 def test_each_step_of_the_curve_says_what_it_would_be_and_cost() -> None:
     scenario = load_scenario(INT4)
     there = evaluate(scenario.with_("serving.concurrency", 8))
