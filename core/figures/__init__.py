@@ -11,6 +11,7 @@ from .latency import latency
 from .memory import memory
 from .roofline import roofline
 from .serving import concurrency_sweep, serving
+from .speculation import speculation
 from .training import gpus_sweep, training_days
 from .waterfall import waterfall
 
@@ -23,6 +24,7 @@ FIGURES = {
     "serving": ("serving",),
     "waterfall": ("training", "serving"),
     "latency": ("serving",),
+    "speculation": ("serving",),
 }
 
 _OF_ONE_REPORT = {
@@ -31,6 +33,7 @@ _OF_ONE_REPORT = {
     "communication": communication,
     "waterfall": waterfall,
     "latency": latency,
+    "speculation": speculation,
 }
 _ALONG_A_CURVE = {"training": (training_days, gpus_sweep), "serving": (serving, concurrency_sweep)}
 

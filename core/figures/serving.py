@@ -117,14 +117,13 @@ def _limits(report: Report, curve: Report, requests: Curve, tpot: Curve, rate: C
     first = along(curve.get("serving.ttft_s"), len(np.atleast_1d(curve.scenario.serving.concurrency)))[: len(requests)]
     if knee is not None and requests[0] < knee < requests[-1]:
         hover = f"knee, about {plural(round(knee), 'request')}: beyond it latency grows faster than throughput"
-        yield Mark("knee", "bound", *_between(knee, requests, tpot, rate), "hollow", 7, "knee", hover=hover)
+        yield _hollow("knee", "bound", _between(knee, requests, tpot, rate), "knee", hover)
     target = float(report.scenario.serving.ttft_target)
     late = _rising(requests, first, target) if first else None
     if late is not None:
         wanted = milliseconds(target)
         hover = f"with more than about {plural(round(late), 'request')} the first token takes longer than {wanted}"
-        place = _between(late, requests, tpot, rate)
-        yield Mark("first token", "capacity", *place, "hollow", 7, f"TTFT {wanted}", hover=hover)
+        yield _hollow("first token", "capacity", _between(late, requests, tpot, rate), f"TTFT {wanted}", hover)
 
 
 def _rising(requests: Curve, values: Curve, level: float) -> float | None:
@@ -133,9 +132,14 @@ def _rising(requests: Curve, values: Curve, level: float) -> float | None:
     return below if values[0] < level else None
 
 
-def _between(at: float, requests: Curve, *curves: Curve) -> list[float]:
-    """The curves at a number of requests between their steps, on straight lines between logarithms."""
-    return [float(np.exp(np.interp(np.log(at), np.log(requests), np.log(each)))) for each in curves]
+def _hollow(name: str, series: str, place: tuple[float, float], label: str, hover: str) -> Mark:
+    return Mark(name, series, place[0], place[1], "hollow", 7, label, hover=hover)
+
+
+def _between(at: float, requests: Curve, tpot: Curve, rate: Curve) -> tuple[float, float]:
+    """The curve at a number of requests between its steps, on straight lines between logarithms."""
+    x, y = (float(np.exp(np.interp(np.log(at), np.log(requests), np.log(each)))) for each in (tpot, rate))
+    return x, y
 
 
 def _steps(requests: Curve, tpot: Curve, rate: Curve, curve: Report) -> dict[float, Mark]:
