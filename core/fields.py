@@ -192,7 +192,7 @@ def _workload() -> tuple[Field, ...]:
         Field("serving.ttft_target", "TTFT target", "seconds", panel, "Wanted time to first token.", 1e-6, 1e5, (0.05, 30), "log", kinds=s, advanced=True),
         Field("serving.tpot_target", "TPOT target", "seconds", panel, "Wanted time per output token.", 1e-6, 1e4, (0.002, 1), "log", kinds=s, advanced=True),
         Field("serving.request_rate", "Request rate", "1/s", panel, "Requests a second; 0 is a closed loop at the concurrency.", 0, 1e9, (0, 100), kinds=s, advanced=True),
-        Field("serving.prefix_shared", "Shared prefix", "count", panel, "Tokens at the start of every prompt that are the same: computed and kept once.", 0, 16777216, (0, 65536), "linear", kinds=s, advanced=True),
+        Field("serving.prefix_shared", "Shared prefix", "count", panel, "Tokens at the start of every prompt that are the same: computed and kept once.", 0, 16777216, (16, 65536), "power2", kinds=s, advanced=True),
         Field("serving.disaggregated", "Separate pools", "flag", panel, "Some engines run prompts, the others decode; the cache of a prompt moves between them.", kinds=s, advanced=True),
         Field("serving.speculative.draft_tokens", "Draft tokens", "count", panel, "Tokens that a draft proposes in a cycle; the model checks them in one pass. 0: none.", 0, 64, (0, 16), "linear", kinds=s, advanced=True),
         Field("serving.speculative.acceptance", "Acceptance", "ratio", panel, "Probability that a proposed token is accepted.", 0, 1, (0.3, 1), kinds=s, advanced=True),
