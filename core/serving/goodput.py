@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..numeric import Number, both, is_array, minimum, where
+from ..terms import unrecorded
 from . import queueing, steady
 from .loop import Full, Line, Prompt, beside_others, line_of
 from .plan import Plan
@@ -65,16 +66,21 @@ def tail_values(plan: Plan) -> dict[str, Any]:
 
 def goodput(crowd: _Crowd) -> Number:
     """Requests a second up to which 99 of 100 meet both targets; 0 where a lone one does not."""
-    serving, share, step = crowd.plan.scenario.serving, 0.0, 0.5
-    for _ in range(_HALVINGS):
-        rate = queueing.goodput_rate(share + step, crowd.most)
-        load = _load(crowd, rate)
-        met = _long_tpot(crowd, load, rate) <= serving.tpot_target
-        if is_array(met) or met:
-            met = both(met, _long_ttft(crowd, load, rate) <= serving.ttft_target)
-        share = share + where(met, step, 0.0)
-        step /= 2
+    share, step = 0.0, 0.5
+    with unrecorded():
+        for _ in range(_HALVINGS):
+            share = share + where(_kept(crowd, queueing.goodput_rate(share + step, crowd.most)), step, 0.0)
+            step /= 2
     return queueing.goodput_rate(share, crowd.most)
+
+
+def _kept(crowd: _Crowd, rate: Number) -> Any:
+    """Whether 99 of 100 requests meet both targets at a rate."""
+    serving, load = crowd.plan.scenario.serving, _load(crowd, rate)
+    met = _long_tpot(crowd, load, rate) <= serving.tpot_target
+    if is_array(met) or met:
+        met = both(met, _long_ttft(crowd, load, rate) <= serving.ttft_target)
+    return met
 
 
 def _crowd(plan: Plan) -> _Crowd:
