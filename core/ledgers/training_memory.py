@@ -289,7 +289,7 @@ class PeakMemory:
 def peak_memory(memory: TrainingMemory) -> PeakMemory:
     """The stage with the largest peak among the distinct stages."""
     best: PeakMemory | None = None
-    for stage in memory.rank.kinds.distinct():
+    for stage in memory.rank.kinds.distinct:
         found = memory.stage(stage)
         peak = PeakMemory(found.items, found.total, stage, found.instant)
         best = peak if best is None else _fuller(best, peak)

@@ -18,7 +18,6 @@ from ..scenario import Scenario
 from ..sums import add_seconds
 from ..terms import formula
 from .layout import Layout
-from .stage_kinds import StageKinds
 
 #: Bytes an optimizer step moves per owned parameter beside 2 per gradient byte, unfused and fused.
 UNFUSED_STEP_BYTES = 58.0
@@ -76,7 +75,7 @@ def optimizer_seconds(
     """Time of the optimizer step of the rank that updates most."""
     fused = scenario.training.fused_optimizer
     per_parameter = FUSED_STEP_BYTES if fused else unfused_step_bytes(UNFUSED_STEP_BYTES, machine.gradient_bytes)
-    owned = largest(_owned_on(scenario, layout, memory, stage) for stage in _stages(model, layout))
+    owned = largest(_owned_on(scenario, layout, memory, stage) for stage in _stages(model, memory))
     training = scenario.training
     if training.offload_optimizer:
         moved = host_bytes(owned, memory.widths.gradients, memory.widths.gathered)
@@ -95,7 +94,7 @@ def _orthogonal(scenario: Scenario, model: Model, layout: Layout, memory: Traini
     kinds = memory.rank.kinds
     flops = largest(
         reduce(add_core_flops, [step_flops(one, layers) for one, layers in zip(each, kinds.on(stage), strict=True)])
-        for stage in kinds.distinct()
+        for stage in kinds.distinct
     )
     ranks = layout.data_group.ranks if scenario.parallelism.zero else 1.0
     return orthogonal_seconds(flops, layout.tensor, ranks, machine.kept_rate)
@@ -109,11 +108,9 @@ def _block_flops(block: Block) -> Number:
     return reduce(add_core_flops, matrices)
 
 
-def _stages(model: Model, layout: Layout) -> list[Number]:
+def _stages(model: Model, memory: TrainingMemory) -> list[Number]:
     """Stages among which the one that updates most is found: the first, where all layers are equal."""
-    if len(model.groups) == 1:
-        return [0.0]
-    return StageKinds(model, layout.stages, layout.pipeline).distinct()
+    return [0.0] if len(model.groups) == 1 else memory.rank.kinds.distinct
 
 
 def _owned_on(scenario: Scenario, layout: Layout, memory: TrainingMemory, stage: Number) -> Number:

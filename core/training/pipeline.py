@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..machine.collectives import collective
-from ..model.layers import Model
 from ..numeric import Number, largest, maximum, minimum, where
 from ..sums import add_seconds, times_seconds, total_seconds
 from ..terms import formula
@@ -156,14 +155,13 @@ def steady_seconds(micro_batches: Number, slowest: Number) -> Number:
     return micro_batches * slowest
 
 
-def pipeline_time(model: Model, layout: Layout, parts: PartTimes, kappa: Number) -> PipelineTime:
+def pipeline_time(kinds: StageKinds, layout: Layout, parts: PartTimes, kappa: Number) -> PipelineTime:
     """Stages, transfers and bubble of a layout whose blocks and ends are timed."""
     block, embedding, head = parts.block, parts.embedding, parts.head
     one_block = add_seconds(block.forward_seconds, block.backward_seconds)
     front, back = add_seconds(embedding.forward, embedding.backward), add_seconds(head.forward, head.backward)
-    transfer = _transfer(layout, model.hidden)
+    transfer = _transfer(layout, kinds.model.hidden)
     waited = only_in_pipeline(layout.pipeline, waited_transfers(layout.virtual, transfer, layout.async_transfer))
-    kinds = StageKinds(model, layout.stages, layout.pipeline)
     stages = [
         stage_seconds(
             *_layers(kinds.on(stage), parts.blocks, one_block),
@@ -173,7 +171,7 @@ def pipeline_time(model: Model, layout: Layout, parts: PartTimes, kappa: Number)
             back,
             waited,
         )
-        for stage in kinds.distinct()
+        for stage in kinds.distinct
     ]
     slowest = largest(stages) if len(stages) > 1 else stages[0]
     mean = mean_stage_seconds(layout.layers, one_block, front, back, layout.pipeline, waited)

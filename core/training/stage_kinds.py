@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add, sub
 
 import numpy as np
 
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum
-from ..terms import formula, plain
+from ..terms import formula
 from .stages import Stages
 
 
@@ -39,17 +39,18 @@ class StageKinds:
         counted = [tuple(map(sub, after, before)) for after, before in chunks]
         return tuple(kind_layers(reduce(add, each)) for each in zip(*counted, strict=True))
 
+    @cached_property
     def distinct(self) -> list[Number]:
         """Stages among which the largest of any ledger is found: of those with equal layers the first, and the last."""
         if len(self.model.groups) == 1:
             return self.stages.distinct()
-        count = int(np.max(self.pipeline))
-        if is_array(self.pipeline):
-            return [minimum(float(stage), self.pipeline - 1) for stage in range(count)]
-        held = [self.on(float(stage)) for stage in range(count)]
-        if any(is_array(*each) for each in held):
-            return [float(stage) for stage in range(count)]
-        first: dict[tuple[float, ...], float] = {}
-        for stage, each in enumerate(held):
-            first.setdefault(tuple(map(plain, each)), float(stage))
-        return sorted({*first.values(), float(count - 1)})
+        last = self.pipeline - 1
+        stages = [minimum(float(stage), last) for stage in range(int(np.max(self.pipeline)))]
+        counts = np.broadcast_arrays(*(count for stage in stages for count in self.on(stage)))
+        held = np.reshape(counts, (len(stages), len(self.model.groups), -1))
+        kept: list[int] = []
+        for stage, here in enumerate(held):
+            if not (held[kept] == here).all(axis=1).any(axis=0).all():
+                kept.append(stage)
+        found = [stages[stage] for stage in kept]
+        return found if not is_array(last) and found[-1] == last else [*found, last]

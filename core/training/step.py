@@ -100,7 +100,7 @@ def step_time(
     """Time of one step of a layout whose parts are timed."""
     rates = machine.rates
     framework = table("frameworks")[scenario.training.framework]
-    pipe = pipeline_time(model, layout, parts, rates.kappa)
+    pipe = pipeline_time(memory.rank.kinds, layout, parts, rates.kappa)
     reduction = DataParallel(
         scenario,
         layout,

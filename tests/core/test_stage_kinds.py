@@ -43,7 +43,7 @@ def test_the_dense_layers_of_deepseek_stand_on_the_first_stage() -> None:
     kinds = StageKinds(model, EvenStages(61, 16, 1), 16)
     assert kinds.on(0.0) == (3.0, 0.0)
     assert kinds.on(15.0) == (0.0, 3.0)
-    assert kinds.distinct() == [0.0, 1.0, 14.0, 15.0]
+    assert kinds.distinct == [0.0, 1.0, 14.0, 15.0]
 
 
 def test_a_list_and_stages_by_time() -> None:
@@ -69,3 +69,14 @@ def test_arrays_hold_what_numbers_hold(name: str) -> None:
             )
             single = alone.on(float(min(stage, pipeline[index] - 1)))
             assert [float(each[index]) for each in on][: len(single)] == list(single)
+
+
+def test_stages_of_many_pipelines_that_tell_something_are_few() -> None:
+    model = build(catalogue().models["deepseek-v3"])
+    pipelines = np.array([1.0, 4.0, 16.0, 60.0])
+    many = StageKinds(model, EvenStages(61, pipelines, 1), pipelines)
+    assert len(many.distinct) < 10
+    for index, pipeline in enumerate(pipelines):
+        alone = StageKinds(model, EvenStages(61, float(pipeline), 1), float(pipeline))
+        found = {float(np.broadcast_to(stage, 4)[index]) for stage in many.distinct}
+        assert found >= {stage for stage in alone.distinct if stage < pipeline}
