@@ -201,6 +201,23 @@ def few_micro_batches(scenario: Scenario, values: dict[str, Any]) -> Iterator[Fi
     yield Finding("few-micro-batches", "warning", message, "training.global_batch", tuple(edits))
 
 
+def expert_launches(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
+    """The host launches the kernels of many small experts one by one."""
+    share = values.get("time.expert_launches_s", 0.0) / values["time.step_s"]
+    if share < 0.15:
+        return
+    edits = [Edit(words, (("moe.capture", word),)) for word, words in _CAPTURES if word != scenario.moe.capture]
+    message = (
+        f"Launching the kernels of experts one by one takes {format_quantity(share, 'ratio', 2)} of the step: "
+        "graphs that capture them, larger micro-batches or fewer experts a rank spare it."
+    )
+    yield Finding("expert-launches", "warning", message, "moe.capture", tuple(edits))
+
+
+#: Ways to launch less, from the easiest on.
+_CAPTURES = (("partial", "Capture all but the experts"), ("full", "Capture the whole iteration"))
+
+
 def replicated_kv_heads(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
     """More tensor parallel ranks than key and value heads."""
     tp, heads = scenario.parallelism.tp, scenario.model.kv_heads
@@ -265,6 +282,7 @@ TRAINING_RULES: tuple[Rule, ...] = (
     group_leaves_node,
     below_hiding_point,
     few_micro_batches,
+    expert_launches,
     replicated_kv_heads,
     partial_node,
     uncalibrated,

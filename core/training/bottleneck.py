@@ -9,7 +9,7 @@ from ..report import Point
 from ..sums import times_seconds, total_seconds
 from ..terms import formula
 from .layout import Layout
-from .operators import Operator, block_count
+from .operators import Operator
 from .step import StepTime
 
 
@@ -70,26 +70,18 @@ def binding(
     )
 
 
-@formula("m·Σ launches", "s")
-def expert_launches(blocks: Number, forward: Number, backward: Number) -> Number:
-    """Time the host takes for the kernels of experts in a step; mean over stages."""
-    return blocks * (forward + backward)
-
-
 def bottleneck(
     layout: Layout, step: StepTime, points: list[Point], operators: list[Operator], values: dict[str, Any]
 ) -> Any:
     """The word for what binds a step of one scenario, from its operators on the roofline."""
     counts = {each.name: each.launches for each in operators}
-    launch, block = step.machine.rates.t_k, step.pipeline.block
+    launch = step.machine.rates.t_k
     bound: dict[str, list[Number]] = {"compute": [0.0], "memory": [0.0], "launch": [0.0]}
     for point in points:
         count = counts.get(point.name, 0.0)
         bound.setdefault(point.bound, []).append(without_launches(point.seconds, count, launch))
         bound["launch"].append(times_seconds(count, launch))
-    if any(each.experts for each in step.pipeline.blocks):
-        blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
-        bound["launch"].append(expert_launches(blocks, block.forward.launches, block.backward.launches))
+    bound["launch"].append(values.get("time.expert_launches_s", 0.0))
     pipe = step.pipeline
     idle = pipeline_idle(pipe.bubble, layout.micro_batches, pipe.slowest_stage, pipe.mean_stage)
     compute, memory, launches = (total_seconds(bound[word]) for word in ("compute", "memory", "launch"))

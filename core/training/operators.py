@@ -163,6 +163,13 @@ def _router(block: BlockTime, again: Number, blocks: Number, memory_rate: Number
     return Operator("router", pointwise_flops(moved), moved, seconds, "memory", kernels_of_step(again, 1.0, blocks))
 
 
+def expert_launches(scenario: Scenario, layout: Layout, step: StepTime) -> Number:
+    """Time the host takes in a step to launch the kernels of experts; mean over stages."""
+    block, again = step.pipeline.block, FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)[0]
+    blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
+    return step_share(block.forward.launches, again, block.backward.launches, blocks)
+
+
 def operator_points(
     scenario: Scenario, layout: Layout, step: StepTime, operators: list[Operator], whole: tuple[Number, Number]
 ) -> list[Point]:

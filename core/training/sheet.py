@@ -9,13 +9,11 @@ import numpy as np
 
 from ..ledgers import compute, fit
 from ..ledgers import training_memory as held
-from ..ledgers.frozen_states import frozen_width
 from ..ledgers.training_items import optimizer_bytes, static_bytes
 from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
 from ..measured.band import band_of, ends_of, rows_of
-from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
 from ..numeric import Number, is_array, maximum, where
 from ..report import Sheet
@@ -25,6 +23,7 @@ from ..sums import add_bytes, add_seconds
 from ..terms import formula, is_recording
 from . import days, operators
 from .bottleneck import bottleneck
+from .floor import physical_floor
 from .hiding import hiding_points
 from .layout import Layout, layout_of, step_tokens
 from .step import StepTime, balanced, step_time, time_parts
@@ -196,49 +195,6 @@ def add_outside(total: Number, sent: Number, outside: Number) -> Number:
     return total + sent * outside
 
 
-def _bound(
-    sheet: Sheet,
-    scenario: Scenario,
-    model: Model,
-    layout: Layout,
-    memory: held.TrainingMemory,
-    flops: Number,
-    peak: Number,
-) -> tuple[Number, Number]:
-    """The physical floor of a step, and the bytes that one GPU cannot avoid moving."""
-    cluster, widths = scenario.cluster, memory.widths
-    link = maximum(cluster.accelerator.link.bandwidth, cluster.accelerator.pcie)
-    psi, owned = _mean_rank(scenario, model, layout, memory)
-    optimizer = optimizer_bytes(widths.master, widths.momentum, widths.every_variance)
-    moved = days.unavoidable_bytes(psi, widths.gathered, widths.gradients, optimizer, owned)
-    if memory.adapters:
-        moved = days.unavoidable_bytes(psi, frozen_width(scenario.training), 0.0, 0.0, owned)
-    floor = days.bound_seconds(
-        days.compute_floor(flops, cluster.gpus, peak),
-        days.memory_floor(moved, cluster.accelerator.memory_bandwidth),
-        days.link_floor(sheet.values["communication.scale_up_bytes_per_gpu"], link),
-        days.link_floor(sheet.values["communication.adapter_bytes_per_gpu"], cluster.network.bandwidth),
-    )
-    return floor, moved
-
-
-def _mean_rank(scenario: Scenario, model: Model, layout: Layout, memory: held.TrainingMemory) -> tuple[Number, Number]:
-    """Parameters a rank holds, and those whose states it updates; mean over the stages."""
-    sharded = scenario.parallelism.zero > 0
-    if not memory.rank.any_routed:
-        psi = days.mean_parameters(model.parameters, layout.tensor, layout.pipeline)
-        return psi, days.owned_mean(psi, layout.shards) if sharded else psi
-    routed = days.mean_routed(memory.routed_share, layout.layers, layout.pipeline)
-    everywhere = days.routed_everywhere(routed, layout.pipeline, layout.expert, layout.expert_tensor)
-    common = days.mean_parameters(days.without(model.parameters, everywhere), layout.tensor, layout.pipeline)
-    psi = add_parameters(common, routed)
-    if not sharded:
-        return psi, psi
-    return psi, add_parameters(
-        days.owned_mean(common, layout.shards), days.owned_mean(routed, memory.rank.expert_shards)
-    )
-
-
 def _time(
     sheet: Sheet,
     scenario: Scenario,
@@ -253,7 +209,7 @@ def _time(
     peak = peak_flops(cluster.accelerator, training.precision)
     tokens = values["compute.tokens_per_step"]
     rate = days.throughput(tokens, step.seconds)
-    bound, moved = _bound(sheet, scenario, model, layout, memory, flops, peak)
+    bound, moved = physical_floor(values, scenario, model, layout, memory, flops, peak)
     rule = compute.step_flops(compute.rule_flops(6, model.met_parameters), tokens)
     full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
     band = band_of(scenario, "step")
@@ -289,6 +245,8 @@ def _time(
         "time.stage_s": step.pipeline.slowest_stage,
         "time.mean_stage_s": step.pipeline.mean_stage,
     }
+    if memory.rank.any_routed:
+        values["time.expert_launches_s"] = operators.expert_launches(scenario, layout, step)
 
 
 def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, step: StepTime, flops: Number) -> None:

@@ -383,3 +383,14 @@ def test_routed_experts_that_do_not_fit_are_dealt_over_more_ranks() -> None:
     wider = the(scenario, "does-not-fit").edits[0]
     assert wider.changes == (("parallelism.ep", 8),)
     assert after(scenario, wider)["memory.fits"]
+
+
+def test_many_small_experts_are_launched_one_by_one() -> None:
+    scenario = plan("qwen3-30b-a3b", "b200-sxm-180gb", parallelism__zero=1, parallelism__ep=8)
+    finding = the(scenario, "expert-launches")
+    share = evaluate(scenario)["time.expert_launches_s"] / evaluate(scenario)["time.step_s"]
+    assert format_quantity(share, "ratio", 2) in finding.message
+    for edit in finding.edits:
+        assert after(scenario, edit)["time.step_s"] < 0.85 * evaluate(scenario)["time.step_s"]
+    assert found(scenario.with_("moe.capture", "full"), "expert-launches") is None
+    assert found(seventy(), "expert-launches") is None
