@@ -37,7 +37,7 @@ class Field:
     optional: bool = False
     advanced: bool = False
     kinds: tuple[str, ...] = ("training", "serving")
-    #: What the model must have for the field to matter, one of the words of model.traits; empty: nothing.
+    #: What the plan must have for the field to matter, one of the words of traits; empty: nothing.
     needs: str = ""
     #: Whether its slider does with half the width of a panel, beside another such field.
     half: bool = False
@@ -152,12 +152,12 @@ def _workload() -> tuple[Field, ...]:
         Field("training.offload_optimizer", "Optimizer on host", "flag", panel, "Optimizer states are kept and updated in the memory of the host.", kinds=t, advanced=True),
         Field("training.residual_precision", "Residual stream", "choice", panel, "Number format of what passes from block to block; norms with 32-bit gains make it fp32.", choices=("bf16", "fp32"), kinds=t, advanced=True),
         Field("training.finetune", "Trained", "choice", panel, "The model itself, or adapters beside frozen matrices, which may be quantised.", choices=("full", "lora", "qlora"), kinds=t, advanced=True),
-        Field("training.lora.rank", "Adapter rank", "count", panel, "Width between the two matrices of an adapter.", 1, 16384, (1, 256), "power2", kinds=t, advanced=True),
-        Field("training.lora.targets", "Adapted matrices", "choice", panel, "Which frozen matrices have an adapter.", choices=("q-v", "q-k-v", "attention", "all", "all-and-head"), kinds=t, advanced=True),
-        Field("training.lora.dropout", "Adapter dropout", "ratio", panel, "Above 0, each adapter keeps a copy of its input and a mask.", 0, 0.99, (0, 0.5), kinds=t, advanced=True),
-        Field("training.lora.base_format", "Frozen base", "choice", panel, "Number format of the frozen matrices under QLoRA.", choices=("nf4", "nf4-double", "gptq-g128", "gptq"), kinds=t, advanced=True),
-        Field("training.lora.kernels", "Adapter kernels", "choice", panel, "Frozen matrix and adapter one after the other, or in one kernel.", choices=("eager", "fused"), kinds=t, advanced=True),
-        Field("training.lora.kept_inputs", "Kept inputs", "count", panel, "Copies of the inputs of 4-bit matrices that old kernels keep.", 0, 2, kinds=t, advanced=True),
+        Field("training.lora.rank", "Adapter rank", "count", panel, "Width between the two matrices of an adapter.", 1, 16384, (1, 256), "power2", kinds=t, advanced=True, needs="adapters"),
+        Field("training.lora.targets", "Adapted matrices", "choice", panel, "Which frozen matrices have an adapter.", choices=("q-v", "q-k-v", "attention", "all", "all-and-head"), kinds=t, advanced=True, needs="adapters"),
+        Field("training.lora.dropout", "Adapter dropout", "ratio", panel, "Above 0, each adapter keeps a copy of its input and a mask.", 0, 0.99, kinds=t, advanced=True, needs="adapters"),
+        Field("training.lora.base_format", "Frozen base", "choice", panel, "Number format of the frozen matrices under QLoRA.", choices=("nf4", "nf4-double", "gptq-g128", "gptq"), kinds=t, advanced=True, needs="frozen base"),
+        Field("training.lora.kernels", "Adapter kernels", "choice", panel, "Frozen matrix and adapter one after the other, or in one kernel.", choices=("eager", "fused"), kinds=t, advanced=True, needs="adapters"),
+        Field("training.lora.kept_inputs", "Kept inputs", "count", panel, "Copies of the inputs of 4-bit matrices that old kernels keep.", 0, 2, kinds=t, advanced=True, needs="frozen base"),
         Field("training.autocast", "Autocast", "flag", panel, "Products cast their inputs to 16 bits; else adapters in 32 bits keep copies of that width.", kinds=t, advanced=True),
         Field("training.optimizer", "Optimizer", "choice", panel, "Optimizer, which sets the bytes of its states.", choices=("adamw", "adamw-8bit", "adafactor", "muon", "sgd"), kinds=t, advanced=True),
         Field("training.fused_optimizer", "Fused optimizer", "flag", panel, "One pass over parameters and states.", kinds=t, advanced=True),
@@ -175,8 +175,8 @@ def _workload() -> tuple[Field, ...]:
         Field("moe.capacity", "Expert capacity", "number", panel, "Rows that every expert is padded to, over its even share; unset: no token is dropped and none padded.", 0.1, 100, (0.5, 4), optional=True, kinds=t, advanced=True, needs="experts"),
         Field("moe.route_groups", "Routing limit", "count", panel, "Scale-up domains that a token may be sent to; unset: all.", 1, 1024, (1, 16), optional=True, kinds=t, advanced=True, needs="experts"),
         Field("training.kernel_maturity", "Kernel maturity", "choice", panel, "Libraries of a device generation in its first year reach less than later ones.", choices=("mature", "first-year"), kinds=t, advanced=True),
-        Field("fp8.cache_weights", "Keep 8-bit weights", "flag", panel, "Weights are cast once a step, not once a micro-batch.", kinds=t, advanced=True),
-        Field("fp8.parameter_gather", "Gather in 8 bits", "flag", panel, "Updated weights travel as 8-bit numbers.", kinds=t, advanced=True),
+        Field("fp8.cache_weights", "Keep 8-bit weights", "flag", panel, "Weights are cast once a step, not once a micro-batch.", kinds=t, advanced=True, needs="low precision"),
+        Field("fp8.parameter_gather", "Gather in 8 bits", "flag", panel, "Updated weights travel as 8-bit numbers.", kinds=t, advanced=True, needs="low precision"),
         Field("training.dropout", "Dropout", "flag", panel, "Masks are kept for the backward pass.", kinds=t, advanced=True),
         Field("training.framework", "Framework", "choice", panel, "Memory and schedule habits of a training stack.", choices=("megatron", "megatron-2022", "megatron-deepspeed", "torchtitan", "torchtune", "hf-trainer", "hf-trainer-fused", "litgpt"), kinds=t, advanced=True),
         Field("serving.prompt_tokens", "Prompt", "count", panel, "Tokens of a prompt.", 1, 16777216, (1, 1048576), "power2", kinds=s),
@@ -308,7 +308,7 @@ def fields_of(
 ) -> list[Field]:
     """The fields of a panel that matter to a kind of plan, daily ones, advanced ones or (None) all.
 
-    `traits` are what the model has; without them the fields that need something of a model are among them.
+    `traits` are what the plan has; without them the fields that need something of it are among them.
     """
     return [
         f

@@ -122,6 +122,8 @@ def _training_edits(scenario: Scenario) -> Iterator[Edit]:
     yield _times("twice the micro-batch", "training.micro_batch", scenario, 2)
     yield _times("half of TP", "parallelism.tp", scenario, 0.5)
     yield _times("twice TP", "parallelism.tp", scenario, 2)
+    yield _times("half of EP", "parallelism.ep", scenario, 0.5)
+    yield _times("twice EP", "parallelism.ep", scenario, 2)
     yield _times("twice the GPUs", "cluster.gpus", scenario, 2)
     yield _times("twice the global batch", "training.global_batch", scenario, 2)
     yield _times("twice the sequence", "training.sequence_length", scenario, 2)
@@ -143,6 +145,8 @@ def _serving_edits(scenario: Scenario) -> Iterator[Edit]:
     yield _times("twice the prompt", "serving.prompt_tokens", scenario, 2)
     yield _times("half of TP", "parallelism.tp", scenario, 0.5)
     yield _times("twice TP", "parallelism.tp", scenario, 2)
+    yield _times("half of EP", "parallelism.ep", scenario, 0.5)
+    yield _times("twice EP", "parallelism.ep", scenario, 2)
     yield from _faster_parts(scenario)
 
 

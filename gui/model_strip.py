@@ -15,7 +15,7 @@ from .ink import Ink
 from .store import Store
 from .theme import Theme
 
-_ROW, _GAP, _LINE, _SIZE = 9, 2, 15, 11
+_ROW, _GAP, _LINE, _SIZE = 9, 2, 14, 11
 _TOP = 3
 #: Pixels below which the cells of a run are not set apart.
 _CELL = 3.0

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from ..core.fields import Field, fields_of
-from ..core.model.traits import traits
+from ..core.traits import traits
 from .controls.quantity_row import QuantityRow, edit_width
 from .controls.row import CatalogueRow, ChoiceRow, DerivedRow, FlagRow, Row
 from .fonts import font
@@ -29,7 +29,7 @@ from .text import data_parallel
 from .theme import Theme
 
 WIDTH = 292
-TITLE_HEIGHT = 22
+TITLE_HEIGHT = 20
 _MARGIN, _SPACE, _SCROLL_BAR = 11, 10, 8
 _ROOM = WIDTH - 2 * _MARGIN - _SCROLL_BAR
 #: From a catalogue's name to its entries as (id, name).
@@ -139,7 +139,7 @@ class Panel(QDockWidget):
 
     def sync(self) -> None:
         """Show the store's scenario."""
-        kind, found = self._store.kind, traits(self._store.scenario.model)
+        kind, found = self._store.kind, traits(self._store.scenario)
         if kind != self._kind or self._needed(found) != self._needed(self._traits):
             self._kind, self._traits = kind, found
             self._build()

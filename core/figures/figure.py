@@ -149,7 +149,7 @@ class Figure:
 #: Series colours, colour-blind safe, the same in every chart and in the report. (light, dark)
 SERIES = {
     "weights": ("#2563eb", "#5b8def"),
-    "expert_weights": ("#1e3a8a", "#9dbcf8"),
+    "expert_weights": ("#1e3a8a", "#3b5db5"),
     "gradients": ("#38bdf8", "#56c8fa"),
     "optimizer": ("#0f9d76", "#25b68d"),
     "activations": ("#f59e0b", "#f2ac33"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from ..model.anatomy import kept_by_kind
 from ..model.layers import build
 from ..report import Report
@@ -15,7 +17,7 @@ from .ticks import linear_ticks
 from .words import GIB, gib, percent
 
 #: Items of a training stage in their fixed order, and of a serving GPU: what is fixed first, then the cache.
-_ITEMS = ("weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
+_ITEMS = ("weights", "expert_weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
 _SERVING = ("weights", "expert_weights", "activations", "workspace", "kv_cache", "kv_free")
 _OPTIMIZER = ("master_weights", "momentum", "variance")
 _SERIES = {"kv_cache": "kv", "kv_free": "kv", "windows": "window"}
@@ -82,6 +84,8 @@ def _every_row(report: Report) -> list[tuple[str, Items]]:
     stages = dict(report.stages)
     if "optimizer" not in stages:
         stages["optimizer"] = sum(stages[item] for item in _OPTIMIZER)
+    experts = stages.setdefault("expert_weights", np.zeros(len(stages["weights"])))
+    stages["weights"] = np.asarray(stages["weights"]) - experts
     names = [f"stage {i}" for i in range(len(stages["weights"]))]
     names = names if len(names) > 1 else ["each GPU"]
     return [(name, {item: float(stages[item][i]) for item in _ITEMS}) for i, name in enumerate(names)]
@@ -139,7 +143,10 @@ def _stack(row: int, name: str, items: Items, limit: float, linked: bool) -> Ite
 
 def _link(item: str) -> str:
     """The result that an item is, or is a part of; free cache is none."""
-    return "" if item == "kv_free" else f"memory.{'kv_cache' if item in _CACHE else item}_bytes"
+    if item == "kv_free":
+        return ""
+    whole = {"expert_weights": "weights"} | dict.fromkeys(_CACHE, "kv_cache")
+    return f"memory.{whole.get(item, item)}_bytes"
 
 
 def _total(row: int, items: Items) -> Label:

@@ -131,19 +131,25 @@ class TrainedStates:
 
     def static(self) -> dict[str, Number]:
         """Weights, gradients and optimizer states between steps, by item."""
-        states, psi = self.states, self.psi
-        zero, widths = states.zero, states.widths
-        whole = zero < 2 or (zero == 2 and not states.framework["fp32_shards"])
-        weights = (states.whole if whole else states.sharded)(widths.weights, psi)
-        if states.scenario.parallelism.schedule == "dualpipe":
-            weights = resident_bytes(2.0, weights)
+        states, psi, widths = self.states, self.psi, self.states.widths
         return {
-            "weights": weights,
+            "weights": self._weights(psi),
             "gradients": self._gradients(),
             "master_weights": states.optimizer_state(widths.master, psi) if widths.master else nothing_held(),
             "momentum": states.optimizer_state(widths.momentum, psi) if widths.momentum else nothing_held(),
             "variance": self._variance(),
         }
+
+    def expert_weights(self) -> Number:
+        """Weights of routed experts, a part of the weights."""
+        routed = self.psi.routed
+        return self._weights(Held(0.0, routed, routed))
+
+    def _weights(self, psi: Held) -> Number:
+        states, width = self.states, self.states.widths.weights
+        whole = states.zero < 2 or (states.zero == 2 and not states.framework["fp32_shards"])
+        weights = (states.whole if whole else states.sharded)(width, psi)
+        return resident_bytes(2.0, weights) if states.scenario.parallelism.schedule == "dualpipe" else weights
 
     def _variance(self) -> Number:
         """Second moments: of all parameters, of those outside the matrices of blocks, or of rows and columns."""

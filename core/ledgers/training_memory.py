@@ -121,6 +121,11 @@ class TrainingMemory:
         """Frozen parameters in the same order, as many as have their bytes in 16 bits."""
         return frozen_means(self.rank, self.scenario.training)
 
+    def expert_weights(self, stage: Number) -> Number:
+        """Bytes of the weights of routed experts on a stage, where the model itself is trained."""
+        states = self._states(stage)
+        return states.expert_weights() if isinstance(states, TrainedStates) and self.rank.any_routed else 0.0
+
     def static(self, stage: Number) -> dict[str, Number]:
         """Weights, whole gradients and optimizer states between steps, on the device."""
         return self._on_device(self._states(stage).static())

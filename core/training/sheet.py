@@ -136,9 +136,11 @@ def _words(instant: Number, words: tuple[str, ...]) -> Any:
 def _stages(memory: held.TrainingMemory, layout: Layout) -> dict[str, Any]:
     """Items of every stage at its own peak, for the chart: one vectorised evaluation over the stage index."""
     count = int(layout.pipeline)
-    found = memory.stage(np.arange(count, dtype=float) if count > 1 else 0.0)
+    index = np.arange(count, dtype=float) if count > 1 else 0.0
+    found = memory.stage(index)
     stages = {name: np.broadcast_to(np.asarray(value, dtype=float), count) for name, value in found.items.items()}
     return stages | {
+        "expert_weights": np.broadcast_to(np.asarray(memory.expert_weights(index), dtype=float), count),
         "total": np.broadcast_to(np.asarray(found.total, dtype=float), count),
         "instant": np.broadcast_to(np.asarray(found.instant), count),
     }

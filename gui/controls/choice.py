@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSizePolicy
 
 _ARROW = 16
-HEIGHT = 22
+HEIGHT = 21
 
 
 class Choice(QComboBox):

@@ -20,7 +20,7 @@ from .choice import Choice, SearchChoice
 from .labels import ElidedLabel
 from .switch import Switch
 
-HEIGHT = 18
+HEIGHT = 17
 
 
 class Row(QWidget):

@@ -52,3 +52,14 @@ def test_parts_of_one_chart_have_colours_of_their_own() -> None:
         chart = memory(report)
         colours = [SERIES[series] for series, _ in chart.key]
         assert len(colours) == len(set(colours))
+
+
+def test_expert_weights_of_training_are_told_apart_on_every_stage() -> None:
+    report = evaluate(load_scenario("deepseek-v3-2048xh800-train"))
+    stages = report.stages
+    # 256 experts a layer over 64 ranks in 16 bits, kept twice by the schedule
+    layers = stages["expert_weights"] / (2 * 2 * 256 / 64 * 3 * 7168 * 2048)
+    assert layers.sum() == pytest.approx(58 + 1, abs=1e-6)  # and the prediction module's
+    assert (stages["expert_weights"] <= stages["weights"]).all()
+    names = [text for _, text in memory(report).key]
+    assert names[:3] == ["weights", "expert weights", "gradients"]

@@ -111,6 +111,15 @@ def test_fewer_bits_never_have_a_longer_bound(name: str) -> None:
     assert not_above(bounds[1], bounds[0])
 
 
+@pytest.mark.parametrize("name", TRAINED)
+def test_adapters_hold_less_than_the_model_and_a_quantised_base_less_than_a_whole_one(name: str) -> None:
+    base = trained(name, parallelism__zero=0, training__recompute="full")
+    words = [word for word in ("full", "lora", "qlora") if legal(base.with_("training.finetune", word))]
+    static = [evaluate(base.with_("training.finetune", word))["memory.static_bytes"] for word in words]
+    assert words[:2] == ["full", "lora"]
+    assert all(less < more for more, less in pairwise(static))
+
+
 # ---------------------------------------------------------------- serving
 
 

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triledger.core import evaluate, load_scenario
+from triledger.core.catalogue import catalogue
 from triledger.core.explore.stops import Scale, scale_of
 from triledger.core.explore.strips import ILLEGAL, legal_stops, refusal, strip
 from triledger.core.fields import FIELDS, Field
 from triledger.core.legality import violations
-from triledger.core.model.traits import traits
 from triledger.core.scenario import Scenario
+from triledger.core.traits import traits
 from triledger.core.units import UNITS
 
 MOVED = [field for field in FIELDS.values() if field.slider]
@@ -107,15 +108,14 @@ def served_with_drafts() -> Scenario:
     return load_scenario("70b-bf16-8xa100-serve").with_("serving.speculative.draft_tokens", 3)
 
 
-SWEPT = ("7b-8xa100-train", "405b-16384xh100-train", "70b-bf16-8xa100-serve", "mixtral-8x7b-8xa100-serve")
-PLANS = {name: load_scenario(name) for name in SWEPT} | {"drafts": served_with_drafts()}
+PLANS = {name: load_scenario(name) for name in catalogue().presets} | {"drafts": served_with_drafts()}
 
 
 @pytest.mark.parametrize("name", list(PLANS))
 def test_every_slider_of_every_plan_has_a_strip(name: str) -> None:
     scenario = PLANS[name]
     for field in MOVED:
-        if scenario.kind in field.kinds and (not field.needs or field.needs in traits(scenario.model)):
+        if scenario.kind in field.kinds and (not field.needs or field.needs in traits(scenario)):
             stops = scale_of(field).stops
             legal = legal_stops(scenario, field.path, stops) if field.unit == "count" else None
             verdicts = strip(scenario, field.path, stops, evaluate, legal)

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 from triledger.core import load_scenario
 from triledger.core.catalogue import catalogue
 from triledger.core.fields import PANELS, fields_of
-from triledger.core.model.traits import traits
 from triledger.core.report import Report
+from triledger.core.traits import traits
 from triledger.gui.controls.quantity_row import QuantityRow
 from triledger.gui.controls.row import CatalogueRow, ChoiceRow, DerivedRow, FlagRow
 from triledger.gui.panels import Panel
@@ -63,7 +63,7 @@ def test_a_panel_holds_the_daily_fields_of_its_kind_and_folds_the_advanced_ones(
 ) -> None:
     store.set("kind", kind)
     shown = panel(name)
-    daily, more = (fields_of(name, kind, advanced, traits(store.scenario.model)) for advanced in (False, True))
+    daily, more = (fields_of(name, kind, advanced, traits(store.scenario)) for advanced in (False, True))
     assert [row.field for row in shown.rows] == daily
     assert all(row.isVisible() for row in shown.rows)
     if more:
@@ -347,3 +347,14 @@ def test_a_panel_outlives_the_entry_that_changes_its_fields(panel: Callable[[str
     QApplication.processEvents()
     assert "model.kv_heads" in paths(model)
     assert "model.experts" not in paths(model)
+
+
+def test_fields_of_adapters_come_with_them(panel: Callable[[str], Panel], store: Store) -> None:
+    workload = panel("workload")
+    workload.title.fold.setChecked(True)
+    assert "training.lora.rank" not in paths(workload)
+    workload.row("training.finetune").enter("lora")
+    assert "training.lora.rank" in paths(workload)
+    assert "training.lora.base_format" not in paths(workload)
+    workload.row("training.finetune").enter("qlora")
+    assert "training.lora.base_format" in paths(workload)
