@@ -12,6 +12,8 @@ from .ticks import Ticks, log_ticks
 from .words import percent
 
 _TERA = 1e12
+#: Share of the axis by which the peak keeps off the tick below it.
+_APART = 0.09
 _BOUNDS = ("compute", "memory", "communication", "launch")
 
 
@@ -80,7 +82,8 @@ def _title(report: Report, whole: Point | None) -> str:
 
 def _rate_ticks(low: float, high: float, peak: float) -> Ticks:
     """Round rates, and the peak in place of those from just below it on."""
-    others = [tick for tick in log_ticks(low, high, _TERA) if tick[0] < peak * 0.6]
+    near = (high / low) ** _APART
+    others = [tick for tick in log_ticks(low, high, _TERA) if tick[0] * near < peak]
     return (*others, (peak, digits(peak / _TERA)))
 
 
