@@ -231,15 +231,22 @@ class Card(Surface):
         return words
 
     def lines(self, room: float, size: int) -> list[str]:
-        """The details, in three lines where two are too long."""
+        """The details, in three lines where two are too long; what is still too long loses its last parts."""
         assert self.headline is not None
         lines = list(self.headline.details[:2])
         for place, text in enumerate(lines):
             if self._ink.text(text, size=size).width > room:
                 first, dot, rest = text.rpartition(" · " if " · " in text else ", ")
                 parts = [first, rest] if dot else self._ink.wrapped(text, room, 2, size=size)
-                return [*lines[:place], *parts, *lines[place + 1 :]][:3]
-        return lines
+                lines = [*lines[:place], *parts, *lines[place + 1 :]][:3]
+                break
+        return [self._shortened(text, room, size) for text in lines]
+
+    def _shortened(self, text: str, room: float, size: int) -> str:
+        """The text without the parts behind its last commas or dots for which there is no room."""
+        while self._ink.text(text, size=size).width > room and (cut := max(text.rfind(", "), text.rfind(" · "))) > 0:
+            text = text[:cut]
+        return text
 
 
 class Cards(QWidget):
