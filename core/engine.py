@@ -58,7 +58,7 @@ def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -
     cluster, training, money = scenario.cluster, scenario.training, scenario.economics
     peak = peak_flops(cluster.accelerator, training.precision)
     steps = days.step_count(training.tokens, values["compute.tokens_per_step"])
-    failures = interruptions(scenario, model.parameters)
+    failures = interruptions(scenario, model)
     ratio = failures["training.effective_ratio"]
     training_days = days.training_days(steps, values["time.step_s"], ratio)
     hours = economics.gpu_hours(cluster.gpus, days.seconds_of_days(training_days))

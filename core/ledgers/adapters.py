@@ -168,6 +168,20 @@ def routed_adapters(block: Block, adapters: Adapters, expert: Number, expert_ten
     return _total([_share(each, adapters.rank, expert_tensor, each.copies / expert) for each in beside])
 
 
+def trained_parameters(model: Model, adapters: Adapters | None) -> Number:
+    """Parameters that are trained: all, or those of the adapters beside frozen matrices."""
+    if adapters is None:
+        return model.parameters
+    each = [
+        (layers, common_adapters(block, adapters, 1.0), routed_adapters(block, adapters, 1.0, 1.0))
+        for layers, block in model.groups
+    ]
+    blocks = [layers_parameters(layers, add_parameters(*parts)) for layers, *parts in each]
+    if "head" in adapters.targets:
+        blocks.append(column_adapter(adapters.rank, model.width, model.spec.vocabulary, 1.0, 1.0))
+    return _total(blocks)
+
+
 def active_adapters(model: Model, adapters: Adapters) -> Number:
     """Parameters of the adapters that a token meets in a whole model."""
     blocks = []

@@ -6,16 +6,19 @@ from typing import Any
 
 from .. import reliability as of
 from ..catalogue import table
-from ..ledgers.training_memory import state_widths
-from ..numeric import Number
+from ..ledgers.adapters import adapters_of, trained_parameters
+from ..ledgers.states import state_widths
+from ..model.layers import Model
 from ..scenario import Scenario
 
 
-def interruptions(scenario: Scenario, parameters: Number) -> dict[str, Any]:
+def interruptions(scenario: Scenario, model: Model) -> dict[str, Any]:
     """Checkpoints and their interval, time between failures, and the share of the time that trains."""
     cluster, stated = scenario.cluster, scenario.reliability
-    widths = state_widths(scenario, table("frameworks")[scenario.training.framework])
-    size = of.checkpoint_bytes(parameters, widths.weights, widths.master, widths.momentum, widths.variance)
+    framework = table("frameworks")[scenario.training.framework]
+    widths = state_widths(scenario, framework)
+    trained = trained_parameters(model, adapters_of(scenario.training, framework))
+    size = of.checkpoint_bytes(trained, widths.weights, widths.master, widths.momentum, widths.variance)
     write = of.write_seconds(size, stated.storage_bandwidth)
     copy = of.copy_seconds(size, cluster.gpus, cluster.accelerator.pcie)
     block = {"stated": stated.checkpoint_seconds, "synchronous": write, "asynchronous": copy}[stated.checkpointing]

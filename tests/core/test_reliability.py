@@ -32,6 +32,14 @@ def test_a_stack_that_keeps_32_bit_weights_writes_12_bytes() -> None:
     assert report["reliability.checkpoint_bytes"] == 12 * report["model.parameters"]
 
 
+def test_a_checkpoint_of_adapters_holds_the_adapters() -> None:
+    # rank 16 beside all seven matrices of 32 layers of 4096, 1024 and 14 336: 41 943 040 parameters
+    report = evaluate(load_scenario("8b-qlora-1xrtx4090-train"))
+    layer = 16 * (2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14_336))
+    each = report["reliability.checkpoint_bytes"] / (32 * layer)
+    assert each == pytest.approx(12)
+
+
 def test_what_a_checkpoint_blocks() -> None:
     stated = evaluate(llama())
     assert stated["reliability.checkpoint_s"] == 10
