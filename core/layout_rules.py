@@ -368,6 +368,15 @@ RULES: tuple[Rule, ...] = (
         (_TRAINING,),
     ),
     Rule(
+        "training.offload_layers",
+        lambda s: s.training.offload_layers <= s.model.layers,
+        lambda s: (
+            f"{_whole(s.training.offload_layers)} layers on the host are more than the {_whole(s.model.layers)} there "
+            f"are ({_whole(s.model.layers)} or less does)"
+        ),
+        (_TRAINING,),
+    ),
+    Rule(
         "parallelism.hsdp_replicas",
         lambda s: _shards(s) % s.parallelism.hsdp_replicas == 0,
         lambda s: _does_not_divide(s.parallelism.hsdp_replicas, _shards(s), "data parallel ranks"),

@@ -170,6 +170,7 @@ class Training:
     optimizer: str = "adamw"
     fused_optimizer: bool = True
     offload_optimizer: bool = False
+    offload_layers: Number = 0
     recompute: str = "none"
     attention: str = "flash"
     attention_kernel: str = "auto"

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
+from ..catalogue import table
 from ..model.block import Block
 from ..numeric import Number, is_array, minimum, where
+from ..scenario import Scenario
 from ..terms import formula
-from .adapters import adapter_bytes
+from ..training.layout import Layout
+from .adapters import adapter_bytes, adapters_of
 from .saved import Keeping, Kept, ffn_kept, mixer_kept
 from .saved.keeping import TENSORS, kept_sum
 
@@ -69,6 +72,22 @@ class BlockActivations:
     during_backward: Number
     #: Elements of keys and values that a context parallel rank passes on.
     passed_on: Number
+
+
+def keeping_of(scenario: Scenario, layout: Layout) -> Keeping:
+    """How a plan keeps tensors on a rank."""
+    framework = table("frameworks")[scenario.training.framework]
+    return Keeping(
+        scenario.training,
+        framework,
+        layout.tensor,
+        layout.sequence_share,
+        layout.sequence,
+        4.0 if scenario.training.precision == "fp32" else 2.0,
+        layout.expert_tensor,
+        scenario.moe.imbalance,
+        adapters_of(scenario.training, framework),
+    )
 
 
 def block_activations(block: Block, keeping: Keeping) -> BlockActivations:

@@ -151,7 +151,13 @@ def memory_table(report: Report) -> Table:
         totals.append(row("outside the engine's budget" if serving else "kept for driver and slack", besides))
     totals += [row("usable", usable), row("to spare" if headroom >= 0 else "short", abs(headroom))]
     not_counted = report.not_counted.get("memory", ())
-    return Table("memory", _memory_title(report), columns, rows, tuple(totals), (), not_counted)
+    return Table("memory", _memory_title(report), columns, rows, tuple(totals), _on_host(report), not_counted)
+
+
+def _on_host(report: Report) -> tuple[str, ...]:
+    """What a GPU keeps in the memory of its host, in words."""
+    size = report.get("memory.host_bytes")
+    return (f"{format_quantity(size, 'bytes')} more in the memory of the host",) if size else ()
 
 
 def _stages(report: Report) -> int:

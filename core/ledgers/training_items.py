@@ -41,6 +41,30 @@ def add_held(first: Number, second: Number) -> Number:
     return first + second
 
 
+@formula("n/L", "share")
+def offloaded_share(offloaded: Number, layers: Number) -> Number:
+    """Share of the layers whose activations are kept on the host, the same on every stage."""
+    return offloaded / layers
+
+
+@formula("A·(1 − n/L)", "B/token")
+def on_device(kept: Number, share: Number) -> Number:
+    """What the layers of a stage keep on the device."""
+    return kept * (1 - share)
+
+
+@formula("H_host", "B")
+def offloaded_bytes(flight: Number, kept: Number, tokens: Number, share: Number) -> Number:
+    """Activations of the micro-batches in flight that are kept on the host."""
+    return flight * kept * tokens * share
+
+
+@formula("2·A·T", "B", "one layer on its way to the host or back, and the next")
+def transit_bytes(kept: Number, tokens: Number, offloaded: Number) -> Number:
+    """Activations on their way between device and host."""
+    return where(offloaded > 0, 2 * kept * tokens, 0.0)
+
+
 @formula("max W", "B/token", "of the kinds of layer on the stage")
 def larger_working_set(largest: Number, layers: Number, working: Number) -> Number:
     """The larger of two working sets, the second only where the stage has such layers."""

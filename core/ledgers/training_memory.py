@@ -16,11 +16,10 @@ from ..model.parameters import layers_parameters
 from ..numeric import Number, is_array, largest, where
 from ..scenario import Scenario
 from ..sums import add_bytes
+from ..sums import total_bytes as total_of
 from ..training.layout import Layout
-from .activations import block_activations, checkpoint_bytes, in_flight
-from .adapters import adapters_of
+from .activations import block_activations, checkpoint_bytes, in_flight, keeping_of
 from .frozen_states import FrozenStates, adapter_means, frozen_means
-from .saved import Keeping
 from .states import Held, States, TrainedStates, state_widths
 from .training_items import (
     activation_peak,
@@ -37,10 +36,15 @@ from .training_items import (
     loss_bytes,
     losses,
     nothing_held,
+    offloaded_bytes,
+    offloaded_share,
+    on_device,
+    optimizer_bytes,
     pipeline_buffer_bytes,
     ring_buffer_bytes,
     steering_bytes,
     total_bytes,
+    transit_bytes,
 )
 from .training_parameters import RankParameters, flag, largest_present
 
@@ -75,31 +79,15 @@ class TrainingMemory:
     def __init__(self, scenario: Scenario, model: Model, layout: Layout) -> None:
         self.scenario, self.model, self.layout = scenario, model, layout
         self.framework = table("frameworks")[scenario.training.framework]
-        self.adapters = adapters_of(scenario.training, self.framework)
         self.widths = state_widths(scenario, self.framework)
-        self.element = 4.0 if scenario.training.precision == "fp32" else 2.0
         self.rank = RankParameters(model, layout)
         self.states = States(scenario, self.framework, layout, self.rank, self.widths)
-        self.keeping = self._keeping()
+        self.keeping = keeping_of(scenario, layout)
+        self.adapters, self.element = self.keeping.adapters, self.keeping.element
         #: What one block of each group keeps for its backward pass.
         self.kept = tuple(block_activations(block, self.keeping) for _, block in model.groups)
         self.common_share, self.routed_share = self.rank.mean_common, self.rank.mean_routed
         self.block_share, self.embedding_share = self.rank.mean_block, self.rank.embedding
-
-    def _keeping(self) -> Keeping:
-        """How the plan keeps tensors."""
-        layout = self.layout
-        return Keeping(
-            self.scenario.training,
-            self.framework,
-            layout.tensor,
-            layout.sequence_share,
-            layout.sequence,
-            self.element,
-            layout.expert_tensor,
-            self.scenario.moe.imbalance,
-            self.adapters,
-        )
 
     def parameters(self, stage: Number) -> Number:
         """Parameters of the model that a rank of the stage holds."""
@@ -130,10 +118,34 @@ class TrainingMemory:
         """Weights, whole gradients and optimizer states between steps, on the device."""
         return self._on_device(self._states(stage).static())
 
-    def on_host(self, stage: Number) -> dict[str, Number]:
-        """Optimizer states that a rank of the stage keeps in the memory of its host."""
-        static = self._states(stage).static()
-        return {name: static[name] for name in OPTIMIZER}
+    def on_host(self, stage: Number) -> Number:
+        """What a rank of the stage keeps in the memory of its host: states of the optimizer, and activations."""
+        training, found = self.scenario.training, []
+        if training.offload_optimizer:
+            static = self._states(stage).static()
+            found.append(optimizer_bytes(**{name: static[name] for name in OPTIMIZER}))
+        if present(training.offload_layers):
+            last = flag(stage == self.layout.pipeline - 1)
+            kept = self._kept(self._layers(stage, last))
+            found.append(offloaded_bytes(self._flight(stage), kept, self.layout.tokens, self._offloaded))
+        return total_of(found)
+
+    @property
+    def _offloaded(self) -> Number:
+        """Share of the layers whose activations are on the host."""
+        return offloaded_share(self.scenario.training.offload_layers, self.model.layers)
+
+    def _flight(self, stage: Number) -> Number:
+        """Micro-batches whose activations a stage holds."""
+        layout, schedule = self.layout, self.scenario.parallelism.schedule
+        return in_flight(schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
+
+    def _kept(self, layers: tuple[Number, ...]) -> Number:
+        """What the layers of a stage keep of one token."""
+        kept = layers_held(layers[0], self.kept[0].held)
+        for n, block in zip(layers[1:], self.kept[1:], strict=True):
+            kept = add_held(kept, layers_held(n, block.held))
+        return kept
 
     def _on_device(self, static: dict[str, Number]) -> dict[str, Number]:
         if not self.scenario.training.offload_optimizer:
@@ -189,15 +201,14 @@ class TrainingMemory:
 
     def _activations(self, stage: Number, layers: tuple[Number, ...], first: Number) -> tuple[Number, Number]:
         """Activations at the loss, and at the backward pass of the largest block of a stage."""
-        layout, schedule = self.layout, self.scenario.parallelism.schedule
-        flight = in_flight(schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
+        layout, flight = self.layout, self._flight(stage)
         # what a frozen embedding gives is the input of the first block and nothing else
         embedding = 0.0
         if self.adapters is None:
             embedding = embedding_output_bytes(first, self.model.hidden, layout.sequence_share, self.element)
-        kept = layers_held(layers[0], self.kept[0].held)
-        for n, block in zip(layers[1:], self.kept[1:], strict=True):
-            kept = add_held(kept, layers_held(n, block.held))
+        kept = self._kept(layers)
+        if present(self.scenario.training.offload_layers):
+            kept = on_device(kept, self._offloaded)
         held = held_bytes(flight, kept, layout.tokens, embedding)
         working = largest_present(layers, tuple(block.during_backward for block in self.kept), larger_working_set)
         return held, activation_peak(held, working, layout.tokens)
@@ -228,6 +239,9 @@ class TrainingMemory:
         buffers = add_bytes(buffers, ring_buffer_bytes(layout.tokens, passed_on, self.element, layout.context))
         if not self.framework["gradient_buffer"] and scenario.parallelism.zero < 3:
             buffers = add_bytes(buffers, bucket_bytes(self.framework["bucket"], layout.shards))
+        if present(scenario.training.offload_layers):
+            most = largest(block.held for block in self.kept)
+            buffers = add_bytes(buffers, transit_bytes(most, layout.tokens, scenario.training.offload_layers))
         return add_bytes(buffers, self._expert_buffers(layers)) if self.rank.any_routed else buffers
 
     def _expert_buffers(self, layers: tuple[Number, ...]) -> Number:

@@ -109,8 +109,8 @@ def _block_flops(block: Block) -> Number:
 
 
 def _stages(model: Model, memory: TrainingMemory) -> list[Number]:
-    """Stages among which the one that updates most is found: the first, where all layers are equal."""
-    return [0.0] if len(model.groups) == 1 else memory.rank.kinds.distinct
+    """Stages among which the one that updates most is found: the first, where all layers are equal and trained."""
+    return [0.0] if len(model.groups) == 1 and memory.adapters is None else memory.rank.kinds.distinct
 
 
 def _owned_on(scenario: Scenario, layout: Layout, memory: TrainingMemory, stage: Number) -> Number:

@@ -71,9 +71,12 @@ def pass_seconds(
     routing: Number,
     launches: Number,
     expert: Number,
+    host: Number,
 ) -> Number:
     """Time of one pass over one block."""
-    return matrices + attention + pointwise + tensor + context + accumulation + casts + routing + launches + expert
+    return (
+        matrices + attention + pointwise + tensor + context + accumulation + casts + routing + launches + expert + host
+    )
 
 
 @formula("t_compute", "s")

@@ -14,6 +14,7 @@ from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
 from ..machine.rates import Rates, peak_flops, rates
 from ..measured.band import band_of, ends_of, rows_of
+from ..model.kinds.mixer import present
 from ..model.layers import Model
 from ..numeric import Number, is_array, maximum, where
 from ..report import Sheet
@@ -118,8 +119,8 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         "memory.peak_instant": _words(peak.instant, held.INSTANTS),
         "memory.parameters_per_gpu": memory.parameters(peak.stage),
     }
-    if scenario.training.offload_optimizer:
-        sheet.values["memory.host_bytes"] = optimizer_bytes(**memory.on_host(peak.stage))
+    if scenario.training.offload_optimizer or present(scenario.training.offload_layers):
+        sheet.values["memory.host_bytes"] = memory.on_host(peak.stage)
     if not is_array(layout.pipeline, peak.total) and not is_recording():
         sheet.stages = _stages(memory, layout)
 

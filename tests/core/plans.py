@@ -110,6 +110,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "training.finetune": ("full", "full", "lora", "qlora"),
     "training.lora.targets": ("q-v", "attention", "all-and-head"),
     "training.offload_optimizer": (False, False, True),
+    "training.residual_precision": ("bf16", "bf16", "fp32"),
     "training.fused_optimizer": (False, True),
     "training.fused_gradient_accumulation": (False, True),
     "training.dropout": (False, True),

@@ -31,6 +31,8 @@ class Pass:
     launches: Number = 0.0
     #: Exchange of tokens with the ranks of their experts.
     expert: Number = 0.0
+    #: Waiting for activations on their way to the host or back.
+    host: Number = 0.0
     #: Norms and activation, which selective recomputation repeats.
     cheap: Number = 0.0
     #: Tensor, context and expert parallel traffic before overlap.
@@ -64,6 +66,7 @@ class Pass:
             self.routing,
             self.launches,
             self.expert,
+            self.host,
         )
 
 

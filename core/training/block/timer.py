@@ -19,6 +19,7 @@ from .cores import cores
 from .exchange import context_sent, tensor_pairs, with_context_traffic, with_tensor_traffic
 from .experts import RoutedWork
 from .matrices import matrices, sum_of
+from .offload import with_host_traffic
 from .passes import BlockTime, Pass, Product
 from .pointwise import pointwise
 from .work import Work
@@ -59,10 +60,11 @@ class BlockTimer:
             forward, backward = routed.exchanged(traffic, forward), routed.exchanged(traffic, backward)
         ahead = forward.seconds
         recompute = self._recompute(forward, ahead, products.products)
+        forward, backward = with_host_traffic(work, forward, backward)
         return BlockTime(
             forward,
             backward,
-            ahead,
+            forward.seconds,
             add_seconds(backward.seconds, recompute),
             recompute,
             products.weight_gradients,
