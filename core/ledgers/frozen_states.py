@@ -12,7 +12,7 @@ from ..model.kinds.mixer import add_parameters
 from ..model.parameters import layers_parameters
 from ..numeric import Number, largest, where
 from ..scenario import Training
-from ..sums import add_bytes
+from ..sums import add_bytes, times_bytes
 from ..terms import formula
 from .adapters import Adapters, column_adapter, common_adapters, linears, routed_adapters
 from .states import Held, States
@@ -44,6 +44,12 @@ def dequantised_bytes(inputs: Number, outputs: Number, tensor: Number) -> Number
 def larger_bytes(most: Number, layers: Number, other: Number) -> Number:
     """The larger of two sizes, the second only where the stage has such layers."""
     return largest((most, where(layers > 0, other, 0.0)))
+
+
+@formula("Σ L_i·w·P", "B", "pipelines over FSDP gather once a step: torchtitan")
+def kept_frozen_bytes(pipeline: Number, blocks: Number) -> Number:
+    """Frozen blocks that a pipeline over ZeRO-3 keeps gathered for the whole step."""
+    return where(pipeline > 1, blocks, 0.0)
 
 
 @formula(
@@ -135,6 +141,8 @@ class FrozenStates:
         base = add_bytes(common, routed) if states.rank.any_routed else common
         width = states.widths.weights
         weights = states.sharded if states.zero == 3 and not self._apart else states.whole
+        if states.scenario.parallelism.schedule == "dualpipe":
+            base = resident_bytes(2.0, base)
         return {
             "weights": add_bytes(base, weights(width, self.trained)),
             "gradients": self._gradients(),
@@ -155,7 +163,11 @@ class FrozenStates:
             return nothing_held(), nothing_held()
         root = gathered_root_bytes(self.element, first, last, rank.embedding, rank.head)
         blocks = tuple(self._frozen_bytes(*each) for each in zip(rank.matrices, rank.blocks, strict=True))
-        return root, add_bytes(root, largest_present(layers, blocks, larger_bytes))
+        kept = reduce(add_bytes, map(times_bytes, layers, blocks))
+        kept = kept_frozen_bytes(states.layout.pipeline, kept)
+        block = where(states.layout.pipeline > 1, 0.0, largest_present(layers, blocks, larger_bytes))
+        root = add_bytes(root, kept)
+        return root, add_bytes(root, block)
 
     def step_copy(self) -> Number:
         width = self.states.widths.weights

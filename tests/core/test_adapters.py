@@ -125,6 +125,15 @@ def test_a_quantised_base_is_a_quarter() -> None:
     assert memory.static(0.0)["momentum"] == 4 * adapters
 
 
+def test_a_pipeline_keeps_frozen_blocks_gathered() -> None:
+    usual: dict[str, Any] = {"training__finetune": "lora", "parallelism__zero": 3, "training__global_batch": 16}
+    memory = memory_of("llama-2-7b", cluster__gpus=16, parallelism__pp=2, **usual)
+    gathered = memory.stage(0.0).items["gathered"]
+    assert gathered == 2 * (16 * memory.block_share + memory.embedding_share)
+    dual = memory_of("llama-2-7b", cluster__gpus=16, parallelism__pp=2, **usual, parallelism__schedule="dualpipe")
+    assert dual.static(0.0)["weights"] == pytest.approx(2 * memory.static(0.0)["weights"], rel=1e-2)
+
+
 def test_adapters_over_ranks_and_arrays() -> None:
     ranks = np.array([1.0, 2.0, 4.0])
     usual: dict[str, Any] = {"training__finetune": "qlora", "training__lora__targets": "all-and-head"}
