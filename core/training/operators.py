@@ -8,7 +8,7 @@ from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
 from ..machine.device import NOTHING
 from ..model.kinds.mixer import add_core_flops
 from ..model.layers import Model
-from ..numeric import Number
+from ..numeric import Number, is_array
 from ..report import Point
 from ..roofline import Roof
 from ..scenario import Scenario
@@ -181,15 +181,25 @@ def operator_points(
     norms = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)[1]
     seconds = step_share(block.forward.pointwise, norms, block.backward.pointwise, blocks)
     streamed = bytes_of_seconds(seconds, memory_rate)
-    optimizer = bytes_of_seconds(step.optimizer, memory_rate)
     points = [
         *(roof.point(each.name, "step", each.flops, each.moved, each.seconds, each.bound) for each in operators),
         roof.point("norms and activation", "step", pointwise_flops(streamed), streamed, seconds, "memory"),
-        roof.point("optimizer", "step", adam_flops(optimizer), optimizer, step.optimizer, "memory"),
+        *_updates(roof, step),
     ]
     flops = flops_per_gpu(model_flops, scenario.cluster.gpus)
     moved = total_bytes([operator.bytes for operator in points])
     return [*points, roof.point("whole step", "step", flops, moved, step.seconds, "")]
+
+
+def _updates(roof: Roof, step: StepTime) -> list[Point]:
+    """The optimizer on the device: the kernels that stream its states, and products where there are some."""
+    update, points = step.update, []
+    if is_array(update.streamed) or update.streamed > 0:
+        moved = bytes_of_seconds(update.streamed, step.machine.memory_rate)
+        points.append(roof.point("optimizer", "step", adam_flops(moved), moved, update.streamed, "memory"))
+    if update.products:
+        points.append(roof.point("orthogonal updates", "step", *update.products, "compute"))
+    return points
 
 
 @formula("F_pw", "FLOP", "a norm's two FLOPs for each 16-bit element read and written")

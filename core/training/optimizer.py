@@ -5,7 +5,9 @@ Source: Muon, arXiv 2502.16982.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
+from typing import NamedTuple
 
 from ..catalogue import table
 from ..ledgers.compute import step_flops
@@ -51,10 +53,22 @@ def orthogonal_flops(rows: Number, columns: Number, count: Number) -> Number:
     return 30 * count * minimum(rows, columns) ** 2 * maximum(rows, columns)
 
 
-@formula("F/(n·Π_s)", "s", "matrices dealt over all ranks of a stage", "gathering of updates")
-def orthogonal_seconds(flops: Number, tensor: Number, ranks: Number, rate: Number) -> Number:
+@formula("10·(4·min·max + 5·min²)", "B", "operands read and results written of five iterations, in 16 bits")
+def orthogonal_moved(rows: Number, columns: Number, count: Number) -> Number:
+    """Bytes that these products move."""
+    return 10 * count * minimum(rows, columns) * (4 * maximum(rows, columns) + 5 * minimum(rows, columns))
+
+
+@formula("W/n", "", "matrices dealt over all ranks of a stage", "gathering of updates")
+def dealt(work: Number, tensor: Number, ranks: Number) -> Number:
+    """Work of one rank on the matrices of a stage."""
+    return work / (tensor * ranks)
+
+
+@formula("F/Π_s", "s")
+def orthogonal_seconds(flops: Number, rate: Number) -> Number:
     """Time of making updates orthogonal."""
-    return flops / (tensor * ranks * rate)
+    return flops / rate
 
 
 @formula("(w_g + w_w)·ψ/D", "B", "gradients to the host, weights back: ZeRO-Offload, arXiv 2101.06840")
@@ -69,43 +83,64 @@ def host_seconds(moved: Number, rate: Number) -> Number:
     return moved / rate
 
 
-def optimizer_seconds(
+class OptimizerTime(NamedTuple):
+    """Seconds of the optimizer step of one rank; of kernels that stream, and of products: FLOPs, bytes, seconds."""
+
+    seconds: Number
+    streamed: Number
+    products: tuple[Number, Number, Number] | None = None
+
+
+def optimizer_time(
     scenario: Scenario, model: Model, layout: Layout, memory: TrainingMemory, machine: Machine
-) -> Number:
-    """Time of the optimizer step of the rank that updates most."""
-    fused = scenario.training.fused_optimizer
-    per_parameter = FUSED_STEP_BYTES if fused else unfused_step_bytes(UNFUSED_STEP_BYTES, machine.gradient_bytes)
-    owned = largest(_owned_on(scenario, layout, memory, stage) for stage in _stages(model, memory))
+) -> OptimizerTime:
+    """The optimizer step of the rank that updates most."""
     training = scenario.training
+    owned = largest(_owned_on(scenario, layout, memory, stage) for stage in _stages(model, memory))
     if training.offload_optimizer:
         moved = host_bytes(owned, memory.widths.gradients, memory.widths.gathered)
-        return host_seconds(moved, layout.fabric.host_rate)
-    seconds = machine.stream(step_bytes(per_parameter, owned), OPTIMIZER_KERNELS)
-    if not table("optimizers")[training.optimizer]["orthogonal"]:
-        return seconds
-    return add_seconds(seconds, _orthogonal(scenario, model, layout, memory, machine))
+        return OptimizerTime(host_seconds(moved, layout.fabric.host_rate), 0.0)
+    fused = training.fused_optimizer
+    per_parameter = FUSED_STEP_BYTES if fused else unfused_step_bytes(UNFUSED_STEP_BYTES, machine.gradient_bytes)
+    streamed = machine.stream(step_bytes(per_parameter, owned), OPTIMIZER_KERNELS)
+    if memory.adapters or not table("optimizers")[training.optimizer]["orthogonal"]:
+        return OptimizerTime(streamed, streamed)
+    products = _orthogonal(scenario, model, layout, memory, machine)
+    return OptimizerTime(add_seconds(streamed, products[2]), streamed, products)
 
 
-def _orthogonal(scenario: Scenario, model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> Number:
-    """Time of making the updates of the matrices of blocks orthogonal, dealt over the ranks of the fullest stage."""
-    if memory.adapters:
-        return 0.0
-    each = [_block_flops(block) for _, block in model.groups]
-    kinds = memory.rank.kinds
-    flops = largest(
-        reduce(add_core_flops, [step_flops(one, layers) for one, layers in zip(each, kinds.on(stage), strict=True)])
-        for stage in kinds.distinct
-    )
+def _orthogonal(
+    scenario: Scenario, model: Model, layout: Layout, memory: TrainingMemory, machine: Machine
+) -> tuple[Number, Number, Number]:
+    """FLOPs, bytes and seconds of making updates orthogonal, of a rank of the stage with most."""
     ranks = layout.data_group.ranks if scenario.parallelism.zero else 1.0
-    return orthogonal_seconds(flops, layout.tensor, ranks, machine.kept_rate)
+    kinds = memory.rank.kinds
+    flops, moved = (
+        dealt(
+            largest(
+                _of_layers(kinds.on(stage), [_of_block(block, one) for _, block in model.groups])
+                for stage in kinds.distinct
+            ),
+            layout.tensor,
+            ranks,
+        )
+        for one in (orthogonal_flops, orthogonal_moved)
+    )
+    return flops, moved, orthogonal_seconds(flops, machine.kept_rate)
 
 
-def _block_flops(block: Block) -> Number:
-    matrices = [orthogonal_flops(each.inputs, each.outputs, 1.0) for each in block.projections(1)]
+def _of_layers(layers: tuple[Number, ...], each: list[Number]) -> Number:
+    """Work on some layers of each group."""
+    return reduce(add_core_flops, map(step_flops, each, layers))
+
+
+def _of_block(block: Block, one: Callable[[Number, Number, Number], Number]) -> Number:
+    """Work on all matrices of a block."""
+    work = [one(each.inputs, each.outputs, 1.0) for each in block.projections(1)]
     if block.experts:
         routed = block.experts.expert_projections(1)
-        matrices += [orthogonal_flops(each.inputs, each.outputs, block.experts.experts) for each in routed]
-    return reduce(add_core_flops, matrices)
+        work += [one(each.inputs, each.outputs, block.experts.experts) for each in routed]
+    return reduce(add_core_flops, work)
 
 
 def _stages(model: Model, memory: TrainingMemory) -> list[Number]:

@@ -19,7 +19,7 @@ from .block import BlockTimer, mean_block
 from .data_parallel import DataParallel, DataParallelTime, Owned
 from .ends import embedding_time, head_time, with_predictions
 from .layout import Layout, product_of_degrees
-from .optimizer import optimizer_seconds
+from .optimizer import OptimizerTime, optimizer_time
 from .pipeline import PartTimes, PipelineTime, in_one_domain, pipeline_time, steady_seconds
 from .reduction import only_if_sharded
 from .stages import TimedStages, balanced_last_layers
@@ -59,12 +59,17 @@ class StepTime:
     data_parallel: DataParallelTime
     tied: Number
     tied_sent: Number
-    optimizer: Number
+    update: OptimizerTime
     steady: Number
     straggler: Number
     ideal: Number
     seconds: Number
     machine: Machine
+
+    @property
+    def optimizer(self) -> Number:
+        """Seconds of the optimizer."""
+        return self.update.seconds
 
 
 def time_parts(scenario: Scenario, model: Model, layout: Layout, machine: Machine) -> PartTimes:
@@ -113,14 +118,23 @@ def step_time(
         kappa=rates.kappa,
     ).time()
     tied, tied_sent = _tied(model, layout, memory, machine)
-    optimizer = optimizer_seconds(scenario, model, layout, memory, machine)
+    update = optimizer_time(scenario, model, layout, memory, machine)
     steady = steady_seconds(layout.micro_batches, pipe.slowest_stage)
     ideal = step_before_stragglers(
-        steady, pipe.bubble, pipe.hidden_transfers, reduction.exposed, tied, optimizer, rates.t_fixed
+        steady, pipe.bubble, pipe.hidden_transfers, reduction.exposed, tied, update.seconds, rates.t_fixed
     )
     straggler = straggler_factor(rates.sigma, layout.data_group.ranks)
     return StepTime(
-        pipe, reduction, tied, tied_sent, optimizer, steady, straggler, ideal, step_seconds(ideal, straggler), machine
+        pipe,
+        reduction,
+        tied,
+        tied_sent,
+        update,
+        steady,
+        straggler,
+        ideal,
+        step_seconds(ideal, straggler),
+        machine,
     )
 
 

@@ -223,3 +223,14 @@ def test_muon_multiplies_what_it_updates() -> None:
     # five iterations of three products, 30·min²·max: queries, keys and values in one, gate and up in one
     layer = 30 * (4096**2 * 12288 + 4096**3 + 4096**2 * 22016 + 4096**2 * 11008)
     assert muon - adamw == pytest.approx(32 * layer / 8 / (0.82 * 312e12), rel=1e-9)
+
+
+def test_the_compute_ledger_tells_what_an_optimizer_does() -> None:
+    def rows(**changes: Any) -> dict[str, float]:
+        report = evaluate(plan("llama-2-7b", parallelism__zero=1, cluster__gpus=8, **changes))
+        return {point.name: float(point.seconds) for point in report.points}
+
+    usual, muon = rows(), rows(training__optimizer="muon")
+    assert muon["optimizer"] == usual["optimizer"]
+    assert muon["orthogonal updates"] > usual["optimizer"]
+    assert "optimizer" not in rows(training__offload_optimizer=True)
