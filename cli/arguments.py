@@ -37,7 +37,8 @@ def add_scenario(parser: argparse.ArgumentParser, default: str | None = None) ->
         metavar="SCENARIO",
         nargs="?" if default else None,
         default=default,
-        help="a preset's id or the path of a scenario file" + (f" ({default})" if default else ""),
+        help="a preset's id, the path of a scenario file, or run:ID for a published run"
+        + (f" ({default})" if default else ""),
     )
     add_settings(parser)
 

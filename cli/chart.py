@@ -9,7 +9,7 @@ from .arguments import InputError, add_scenario, scale, scenario_of
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
-    names = "roofline, memory, communication, training, serving, waterfall, latency or speculation"
+    names = "roofline, memory, communication, training, serving, waterfall, latency, speculation or measured"
     parser.add_argument("--chart", metavar="NAME", required=True, help=names)
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="FILE.svg, .png, .pdf or .csv")
     parser.add_argument("--theme", choices=("light", "dark", "print"), default="print")

@@ -10,7 +10,7 @@ from .units import digits, format_quantity
 
 _GIB = 2.0**30
 #: How many of a unit of time make a second.
-_PER_SECOND = {"s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
+_PER_SECOND = {"d": 1 / 86400, "h": 1 / 3600, "s": 1.0, "ms": 1e3, "µs": 1e6, "ns": 1e9}
 
 
 @dataclass(frozen=True)

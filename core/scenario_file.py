@@ -32,12 +32,16 @@ _SECTIONS = _sections()
 
 
 def load_scenario(reference: str | Path) -> Scenario:
-    """The scenario of a preset's id or of a YAML file's path.
+    """The scenario of a preset's id, of a published run ("run:" and its id), or of a YAML file's path.
 
     Raises ScenarioError, one line with file, line and field, for a file that cannot be read, a value that is not
     possible, or a layout in which something does not divide.
     """
     name, presets = str(reference), catalogue().presets
+    if name.startswith("run:"):
+        from .measured.runs import run_scenario  # the tables of runs are read when one is asked for
+
+        return run_scenario(name)
     path = presets[name].path if name in presets else Path(reference)
     if name in ("", ".") or (not path.suffix and path.name == name and not path.exists()):
         raise ScenarioError(name, 0, "", f"is neither a preset nor a file; {did_you_mean(name, presets)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,21 +56,32 @@ class Unset:
 
 def unset(scenario: Scenario, evaluate: Callable[[Scenario], Report]) -> list[Unset]:
     """The settings at their defaults that are worth a line, the most telling first."""
+    return ordered(each_unset(scenario, evaluate))
+
+
+def ordered(found: Iterable[Unset | None]) -> list[Unset]:
+    """Settings, the most telling first."""
+    return sorted(filter(None, found), key=lambda each: each.effect_low - each.effect_high)
+
+
+def each_unset(scenario: Scenario, evaluate: Callable[[Scenario], Report]) -> Iterator[Unset | None]:
+    """Setting after setting, None for one that is stated or worth no line: a few evaluations at a time."""
     report = evaluate(scenario)
     key, what = next((key, what) for key, what in RESULTS[scenario.kind] if key in report)
-    found = []
     for entry in table("unset")[scenario.kind]:
         path = entry["path"]
         if scenario.get(path) != default(path) or not _asked(scenario, entry.get("where", {})):
+            yield None
             continue
         effects = [(edit, _effect(edit, scenario, report, key, evaluate)) for edit in _edits(scenario, entry)]
         telling = [(edit, effect) for edit, effect in effects if abs(effect) >= _WORTH_SAYING]
-        if telling:
-            tried = tuple((_value(FIELDS[path], edit.changes[0][1]), effect) for edit, effect in telling)
-            edits = tuple(edit for edit, _ in telling)
-            value = _value(FIELDS[path], scenario.get(path))
-            found.append(Unset(path, FIELDS[path].label, value, what, tried, edits))
-    return sorted(found, key=lambda each: each.effect_low - each.effect_high)
+        yield _found(scenario, FIELDS[path], what, telling) if telling else None
+
+
+def _found(scenario: Scenario, field: Field, what: str, telling: list[tuple[Edit, float]]) -> Unset:
+    tried = tuple((_value(field, edit.changes[0][1]), effect) for edit, effect in telling)
+    value = _value(field, scenario.get(field.path))
+    return Unset(field.path, field.label, value, what, tried, tuple(edit for edit, _ in telling))
 
 
 def _asked(scenario: Scenario, where: Mapping[str, list[Any]]) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QModelIndex, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from ..core.figures.measured import measured, measured_like
 from ..core.ledgers.tables import Table
+from ..core.measured.comparison import by_source
 from ..core.measured.errors import shipped_errors
 from ..core.measured.similar import most_similar
 from ..core.measured.tables import similar_table, sources_table
@@ -23,15 +24,24 @@ _RUNS = 15
 _CHART = 280
 #: Milliseconds of rest before similar runs are looked for anew.
 _PAUSE = 200
+_OPEN = "A double click opens a run as a plan."
 _LIKE, _ALL = "Like this plan", "All published runs"
 
 
 class EvidencePage(QWidget):
-    """A table of runs with a chart of predicted against measured: of those most like the plan, or by publication."""
+    """A table of runs with a chart of predicted against measured: of those most like the plan, or by publication.
+
+    The chart of all runs shows those of the source whose row is chosen. A double click or Enter on a row opens its run
+    as a plan; of a source, the run that is predicted worst.
+    """
+
+    #: The id of a run that is wanted as a plan.
+    run_requested = Signal(str)
 
     def __init__(self, store: Store, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._store = store
+        self._runs: list[str] = []
         self.title, self.notes = QLabel(), QLabel()
         self.table, self.chart = LedgerTable(asks=False), ChartCard(theme, choose)
         self.choice = QButtonGroup(self)
@@ -40,6 +50,8 @@ class EvidencePage(QWidget):
         self._arrange()
         self.choice.idClicked.connect(self._refresh)
         store.report_changed.connect(self._soon.start)
+        self.table.selectionModel().currentRowChanged.connect(self._show_source)
+        self.table.activated.connect(lambda index: self._open(index.row()))
         self.set_theme(theme)
 
     def _arrange(self) -> None:
@@ -93,15 +105,31 @@ class EvidencePage(QWidget):
         if report is None or not self.isVisible():
             return
         if self.choice.checkedId() == 1:
-            table, figure = sources_table(shipped_errors()), measured(shipped_errors())
+            self._runs = [found.worst_id for found in by_source(shipped_errors()).values()]
+            self._show(sources_table(shipped_errors()))
+            self._show_source(self.table.currentIndex())
         else:
             similar = most_similar(report.scenario, _RUNS)
-            table, figure = similar_table(report, similar), measured_like(report, similar)
-        self._show(table)
-        self.chart.set_figure(figure)
+            self._runs = [each.row.id for each in similar]
+            self._show(similar_table(report, similar))
+            self.chart.set_figure(measured_like(report, similar))
+
+    def _show_source(self, index: QModelIndex) -> None:
+        """The runs of the source in a row, all where none is chosen; a chart of those like the plan stays."""
+        if self.choice.checkedId() != 1:
+            return
+        groups = list(by_source(shipped_errors()))
+        rows = shipped_errors()
+        if 0 <= index.row() < len(groups):
+            rows = [row for row in rows if (row.kind, row.source, row.metric) == groups[index.row()]]
+        self.chart.set_figure(measured(rows))
+
+    def _open(self, row: int) -> None:
+        if row < len(self._runs):
+            self.run_requested.emit(self._runs[row])
 
     def _show(self, table: Table) -> None:
         self.table.set_table(table)
         self.table.setAccessibleName(table.title)
         self.title.setText(typeset(table.title))
-        self.notes.setText(typeset(". ".join(table.notes) + "."))
+        self.notes.setText(typeset(". ".join((*table.notes, _OPEN))))

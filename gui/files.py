@@ -69,6 +69,11 @@ class Files(QObject):
         self._store.apply(scenario, f"Preset {scenario.name}")
         self.done.emit("")
 
+    def open_run(self, name: str) -> None:
+        """Take a published run as one undo step."""
+        self._store.apply(load_scenario(f"run:{name}"), f"Run {name}")
+        self.done.emit("")
+
     def rename(self) -> None:
         """Ask for another name of the plan, which is one undo step."""
         if name := self._dialogs.name(self._window, self._store.scenario.name):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from ..core import evaluate
 from ..core.report import Edit, Finding, Report
 from ..core.scenario import Scenario
-from ..core.unset import unset
+from ..core.unset import Unset, each_unset, ordered
 from .fonts import font, typeset
 from .store import Store
 from .theme import Theme
@@ -70,7 +72,11 @@ class FindingList(QScrollArea):
         #: The plan whose unset settings are shown.
         self._tried: Scenario | None = None
         self._soon = QTimer(self, singleShot=True, interval=_PAUSE)
-        self._soon.timeout.connect(self._try_others)
+        self._soon.timeout.connect(self._start)
+        self._trying: Iterator[Unset | None] = iter(())
+        self._found: list[Unset | None] = []
+        self._next = QTimer(self, interval=0)
+        self._next.timeout.connect(self._try_next)
         self.rows: list[FindingRow] = []
         self.nothing = QLabel(_NOTHING)
         self.nothing.setContentsMargins(12, 8, 12, 8)
@@ -108,14 +114,29 @@ class FindingList(QScrollArea):
         if report.scenario != self._tried:
             self._soon.start()
 
-    def _try_others(self) -> None:
-        """Try other values of the settings that the plan leaves at their defaults."""
-        if self._store.report is None or not self.isVisible():
+    def _start(self) -> None:
+        """Begin to try other values of the settings that the plan leaves at their defaults."""
+        if self._store.report is not None and self.isVisible():
+            self._tried = self._store.report.scenario
+            self._trying, self._found = each_unset(self._tried, evaluate), []
+            self._next.start()
+
+    def _try_next(self) -> None:
+        """Try one setting, so that nothing waits for all of them."""
+        if self._store.scenario is not self._tried:
+            self._next.stop()
+            self._tried = None
             return
-        self._tried = self._store.report.scenario
+        try:
+            self._found.append(next(self._trying))
+        except StopIteration:
+            self._next.stop()
+            self._show_assumed()
+
+    def _show_assumed(self) -> None:
         assumed = tuple(
             Finding("assumed", "assumed", each.message, each.field, each.edits[:_MOST_EDITS])
-            for each in unset(self._tried, evaluate)
+            for each in ordered(self._found)
         )
         if assumed != self._assumed:
             self._assumed = assumed

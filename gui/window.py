@@ -151,6 +151,7 @@ class Window(QMainWindow):
         self.ledgers = LedgerTabs(self.store, self.theme)
         self.evidence = EvidencePage(self.store, self.theme, self._dialogs.path_to_save)
         self.evidence.chart.failed.connect(self._say_of_file)
+        self.evidence.run_requested.connect(self.files.open_run)
         self.ledgers.addTab(self.evidence, "Measured")
         self.charts.failed.connect(self._say_of_file)
         self.charts.done.connect(self._file_done)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from ..errors import OutputError, did_you_mean
+from ..measured.similar import most_similar
 from ..report import Report
 from ..scenario import Scenario
 from .communication import communication
 from .figure import Figure
 from .latency import latency
+from .measured import measured_like
 from .memory import memory
 from .roofline import roofline
 from .serving import concurrency_sweep, serving
@@ -25,6 +27,7 @@ FIGURES = {
     "waterfall": ("training", "serving"),
     "latency": ("serving",),
     "speculation": ("serving",),
+    "measured": ("training", "serving"),
 }
 
 _OF_ONE_REPORT = {
@@ -34,6 +37,7 @@ _OF_ONE_REPORT = {
     "waterfall": waterfall,
     "latency": latency,
     "speculation": speculation,
+    "measured": lambda report, _baseline: measured_like(report, most_similar(report.scenario)),
 }
 _ALONG_A_CURVE = {"training": (training_days, gpus_sweep), "serving": (serving, concurrency_sweep)}
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from .comparison import Comparison
 from .likeness import kept_paths, quantity_of
+from .sources import software_of
 
 _ABOUT = ("id", "kind", "source", "metric", "unit", "measured", "predicted")
 _FOLDER = __name__.replace(".core.measured.errors", ".presets.measured")
@@ -92,8 +93,10 @@ def errors_text(rows: Iterable[Comparison]) -> str:
     writer.writerow((*_ABOUT, *paths))
     for row in rows:
         if not row.flagged:
-            kept = kept_paths(row.scenario.kind)
-            cells = (_cell(row.scenario.get(path)) if path in kept else "" for path in paths)
+            kept = {path: row.scenario.get(path) for path in kept_paths(row.scenario.kind)}
+            if software := software_of(row.kind, row.source):
+                kept["training.framework"] = software
+            cells = (_cell(kept[path]) if path in kept else "" for path in paths)
             figures = (f"{row.measured:.5g}", f"{row.predicted:.5g}")
             writer.writerow((row.id, row.kind, row.source, row.metric, row.unit, *figures, *cells))
     return text.getvalue()

@@ -73,6 +73,11 @@ def name_of(kind: str, source: str) -> str:
     return str(_table()[kind]["sources"].get(source, {}).get("name", source))
 
 
+def software_of(kind: str, source: str) -> str:
+    """The training stack of a source that has no profile of its own, but is planned with that of another."""
+    return str(_table()[kind]["sources"].get(source, {}).get("software", ""))
+
+
 @cache
 def _table() -> dict[str, Any]:
     return table("measured/sources")

@@ -332,4 +332,6 @@ def test_settings_that_are_assumed_are_told_with_their_effect(capsys) -> None:
     assert all(each["effect_low"] <= 0 <= each["effect_high"] for each in assumed)
     assert {"field", "value", "effect_low", "effect_high"} <= assumed[0].keys()
     assert main(["eval", "70b-64xh100-train"]) == 0
-    assert "is assumed" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "is assumed" in text
+    assert "band: errors of" in text

@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
+from triledger.core.measured.comparison import by_source
 from triledger.core.measured.errors import shipped_errors
 from triledger.core.measured.similar import most_similar
 from triledger.gui.evidence import EvidencePage
@@ -76,3 +77,22 @@ def test_the_menu_leads_to_the_numbers(window: Window) -> None:
     assert window.ledgers is not None
     assert window.ledgers.currentWidget() is window.evidence
     assert window.evidence.choice.checkedId() == 1
+
+
+def test_a_run_is_opened_as_a_plan(page: EvidencePage, window: Window) -> None:
+    name = names(page)[0]
+    page.table.activated.emit(page.table.rows.index(0, 0))
+    assert name in window.store.scenario.name
+    assert window.store.scenario.measured.step_time
+    window.store.undo_stack.undo()
+    assert name not in window.store.scenario.name
+
+
+def test_the_chart_shows_the_runs_of_the_source_that_is_chosen(page: EvidencePage) -> None:
+    page.show_all()
+    everything = len(page.chart.figure.marks)
+    page.table.setCurrentIndex(page.table.rows.index(0, 0))
+    first = next(iter(by_source(shipped_errors())))
+    shown = [row.id for row in shipped_errors() if (row.kind, row.source, row.metric) == first]
+    assert [mark.name for mark in page.chart.figure.marks] == shown
+    assert len(shown) < everything
