@@ -116,7 +116,7 @@ def band_of_answers(quantity: str, answers: tuple[Any, ...]) -> Band:
 
 
 def _answering(rows: list[ErrorRow], criterion: Criterion, answer: Any) -> list[ErrorRow]:
-    return [row for row in rows if criterion.of(row.plan[criterion.path]) == answer]
+    return [row for row in rows if criterion.met(row.plan, answer)]
 
 
 def quantiles(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:

@@ -34,6 +34,10 @@ class Criterion:
         answer = value > self.above
         return answer if is_array(answer) else bool(answer)
 
+    def met(self, plan: Mapping[str, Any], answer: Any) -> bool:
+        """Whether the kept fields of a run give an answer."""
+        return self.path in plan and self.of(plan[self.path]) == answer
+
     def said(self, answer: Any) -> str:
         """The criterion with its answer in words: "device generation hopper", "no pipeline"."""
         return f"{self.name} {answer}" if isinstance(answer, str) else self.name if answer else f"no {self.name}"

@@ -56,11 +56,11 @@ def most_similar(scenario: Scenario, count: int = 10, quantity: str = "") -> lis
     answers = [(criterion, criterion.of(plan[criterion.path])) for criterion in asked.criteria]
 
     def far(row: ErrorRow) -> tuple[int, float]:
-        missed = sum(criterion.of(row.plan[criterion.path]) != answer for criterion, answer in answers)
+        missed = sum(not criterion.met(row.plan, answer) for criterion, answer in answers)
         return missed, sum(_apart(plan[path], row.plan.get(path)) for path in plan)
 
     rows = sorted((row for row in shipped_errors() if row.quantity == asked.name), key=far)[:count]
-    missed = [[c.path for c, answer in answers if c.of(row.plan[c.path]) != answer] for row in rows]
+    missed = [[c.path for c, answer in answers if not c.met(row.plan, answer)] for row in rows]
     return [
         Similar(row, len(paths), tuple(_differences(plan, row, paths))) for row, paths in zip(rows, missed, strict=True)
     ]

@@ -33,6 +33,7 @@ def _belongs(row: ErrorRow, group: Mapping[str, Any]) -> bool:
         and row.metric in group.get("metrics", [row.metric])
         and row.source in group.get("sources", [row.source])
         and bool(row.plan["model.experts"]) == group.get("experts", bool(row.plan["model.experts"]))
+        and row.plan.get("training.finetune") in group.get("trained", [row.plan.get("training.finetune")])
     )
 
 
