@@ -188,7 +188,10 @@ def _block(block: Block, settings: Settings, tensor: Number, ranks: ExpertRanks)
     kept = [share for part, share in parts if part not in number.leaves]
     left = [share for part, share in parts if part in number.leaves]
     matrices = reduce(add_parameters, kept) if kept else 0.0
-    plain = block.vectors() if experts is None else plain_values(block.vectors(), experts.buffers(), router(experts))
+    plain = block.common_vectors()
+    if experts is not None:
+        plain = plain_values(plain, experts.buffers(), router(experts))
+        left += [experts.routed_vectors(ranks.groups)] if experts.bias else []
     plain = reduce(add_parameters, left, plain)
     rows = _index_rows(block, tensor) if number.index_bytes else 0.0
     weights = block_bytes(matrices, number.bits, rows, number.index_bytes, plain)

@@ -93,8 +93,11 @@ class Block:
 
     def common_share(self, tp: Number) -> Number:
         """The same without routed experts: what every token meets."""
-        vectors = count.block_parameters(0, self.mixer.vectors(), 0, self.ffn.common_vectors(), self.norm_parameters())
-        return count.block_share(self.mixer.share(tp), self.ffn.common_share(tp), vectors)
+        return count.block_share(self.mixer.share(tp), self.ffn.common_share(tp), self.common_vectors())
+
+    def common_vectors(self) -> Number:
+        """Parameters of norms, biases, gates and convolutions outside routed experts."""
+        return count.block_parameters(0, self.mixer.vectors(), 0, self.ffn.common_vectors(), self.norm_parameters())
 
     def projections(self, tp: Number) -> tuple[Matrix, ...]:
         """The matrices of one rank that every token passes."""

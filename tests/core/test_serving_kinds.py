@@ -109,6 +109,15 @@ def test_formats_leave_parts_of_a_checkpoint_in_16_bits():
     assert memory(oss).weights - kept == pytest.approx(2 * routed - routed * 3072 / 2880 * 4.25 / 8, rel=1e-12)
 
 
+def test_biases_of_experts_stay_with_their_experts():
+    """gpt-oss: 128 experts a layer, each with biases on 5760 inner and 2880 outer columns."""
+    own = {"serving.attention_dp": 4.0, "cluster.gpus": 4.0}
+    sliced, dealt = (
+        memory(with_all(serving("gpt-oss-120b"), {**own, "parallelism.ep": groups})).weights for groups in (1.0, 4.0)
+    )
+    assert sliced - dealt == 2 * 36 * 128 * 3 / 4 * (5760 + 2880)
+
+
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 7])
 def test_stages_of_a_hybrid_hold_every_layer_once(stages):
     model = build(catalogue().models[V3])

@@ -271,9 +271,11 @@ class Experts(FeedForwardKind):
 
     def routed_share(self, ep: Number, etp: Number) -> Number:
         matrices = routed_share(self.experts, self.expert(), ep, etp)
-        if not self.bias:
-            return matrices
-        return add_parameters(matrices, routed_biases(self.experts, self._biases(), ep))
+        return add_parameters(matrices, self.routed_vectors(ep)) if self.bias else matrices
+
+    def routed_vectors(self, ep: Number) -> Number:
+        """Parameters of the biases of routed experts on one rank."""
+        return routed_biases(self.experts, self._biases(), ep)
 
     def common_share(self, tp: Number) -> Number:
         return common_share(
