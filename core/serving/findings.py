@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from ..report import Edit, Finding
 from ..units import format_quantity
+from . import layout_findings
 from .load_findings import drafts, large_chunks, over_goodput, saturated, separate_pools
 from .plan import Plan, plan_of
 from .points import ceiling
 from .rates import has_units
-from .room import legal_edits, memory_edits, own_sequences
+from .room import memory_edits
 
 MOST_EDITS = 3
 #: Share of a token's time from which the prompts of other requests are worth naming.
@@ -140,36 +139,6 @@ def longer_than_context(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding
         yield Finding("longer-than-model", "warning", message, "serving.max_context", (edit,))
 
 
-def group_leaves_node(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
-    """Two all-reduces a layer cross the network, or PCIe where a bridge joins fewer cards than the group has."""
-    cluster, parallel = plan.scenario.cluster, plan.scenario.parallelism
-    node, link = cluster.gpus_per_node, cluster.accelerator.link
-    tp = int(parallel.tp)
-    if tp > node:
-        message = f"Tensor parallel {tp} leaves the node of {int(node)}: every layer waits for the network twice."
-        inside = max(d for d in range(1, int(node) + 1) if tp % d == 0)
-        changes = (("parallelism.tp", inside), ("parallelism.pp", int(parallel.pp * tp // inside)))
-        edits = (Edit(f"TP {inside}, PP {changes[1][1]}", changes),)
-        yield Finding("tp-leaves-node", "warning", message, "parallelism.tp", edits)
-    # a size that no result of this plan depends on may be an array
-    elif bool(np.all(tp > link.domain)) and link.bandwidth > cluster.accelerator.pcie:
-        message = f"{link.name} joins {int(link.domain)} GPUs; tensor parallel {tp} goes over PCIe."
-        yield Finding("tp-over-pcie", "warning", message, "parallelism.tp")
-
-
-def replicated_kv_heads(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
-    """More tensor parallel ranks than key and value heads, or a latent, which has none to split."""
-    tp = plan.scenario.parallelism.tp
-    for mixer in (block.mixer for _, block in plan.model.groups if block.mixer.kv_elements()):
-        heads = mixer.kv_heads_to_split()
-        if tp > heads:
-            what = "The latent" if mixer.part == "latent" else f"{int(heads)} KV head{'s' if heads > 1 else ''}"
-            message = f"{what} on {int(tp)} tensor parallel ranks: each token's cache is kept {int(tp / heads)} times."
-            edits = tuple(legal_edits(plan.scenario, own_sequences(plan.scenario)))
-            yield Finding("kv-heads-replicated", "hint", message, "parallelism.tp", edits)
-            return
-
-
 def foreign_format(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
     """The device has no matrix units for the weight format."""
     number, accelerator = plan.settings.weights, plan.scenario.cluster.accelerator
@@ -229,8 +198,7 @@ RULES = (
     large_chunks,
     kernel_ceiling,
     longer_than_context,
-    group_leaves_node,
-    replicated_kv_heads,
+    *layout_findings.RULES,
     foreign_format,
     padded_vocabulary,
     uncalibrated,

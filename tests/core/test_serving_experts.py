@@ -132,6 +132,9 @@ def test_all_to_alls_across_nodes():
     each = timer.exchange.send(128.0, 7168, 8)
     assert each.seconds == pytest.approx(163e-6 + 305e-6, rel=2e-3)
     assert each.across_bytes == pytest.approx(3 * 8 * 128 * 7168 * 7 / 8)
+    codes = {finding.code for finding in evaluate(spread(1, 64, 64, gpus=64.0)).findings}
+    assert "experts-leave-node" in codes
+    assert "tp-leaves-node" not in codes
 
 
 def test_ranks_wait_for_the_one_with_a_prompt():
