@@ -145,7 +145,7 @@ def _training_losses(report: Report) -> dict[str, float]:
 
 def _serving_losses(report: Report, token: float) -> dict[str, float]:
     """What takes time of a token beside its own decoding: prompts of other users, exposed traffic, the bubble."""
-    step = report.get("serving.decode_step_s", report["time.step_s"])
+    step = report.get("serving.token_step_s", report["time.step_s"])
     return {
         "prompts of other requests take": token - step,
         "exposed traffic takes": report.get("communication.exposed_seconds", 0.0),
@@ -156,7 +156,7 @@ def _serving_losses(report: Report, token: float) -> dict[str, float]:
 def _latencies(report: Report, bound: float) -> list[str]:
     """Seconds a token against its bound, the largest loss in it, and what misses its target."""
     seconds, missed = report.get("serving.tpot_s", report["time.step_s"]), _missed_targets(report)
-    what = "a token" if "serving.tpot_s" in report else "a step"
+    what, bound = "a token" if "serving.tpot_s" in report else "a step", report.get("serving.tpot_bound_s", bound)
     words = f"{what} takes {format_quantity(seconds, 'seconds')}, {_times(seconds, bound)} its physical bound"
     if "serving.tpot_s" in missed:
         words += f" and over the target of {missed['serving.tpot_s']}"

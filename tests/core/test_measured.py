@@ -166,6 +166,15 @@ def test_saturated_engines(shipped: Validation) -> None:
     assert found.percentile_90 < 0.24
 
 
+def test_random_arrivals_within_latency_limits(shipped: Validation) -> None:
+    rows = [row for row in errors(shipped, "serving", "mlpi41") if row.metric == "output within latency limits"]
+    found = statistics(rows)
+    assert found
+    assert found.count > 50
+    assert found.median < 0.08
+    assert found.percentile_90 < 0.20
+
+
 def test_clients_at_a_fixed_concurrency(shipped: Validation) -> None:
     rows = errors(shipped, "serving", "sil")
     first, each = (

@@ -12,6 +12,7 @@ from triledger.core import evaluate
 from triledger.core.report import Report
 from triledger.core.scenario import Scenario
 from triledger.core.serving import speculative
+from triledger.core.verdict import verdict
 
 SPEEDUP, CROSSOVER = "serving.speculative_speedup", "serving.speculative_crossover_batch"
 
@@ -47,6 +48,12 @@ def test_a_lone_request_is_as_much_faster_as_the_gain():
     plain, report = evaluate(drafted(0, concurrency=1)), evaluate(drafted(4, concurrency=1))
     assert plain["serving.tpot_s"] / report["serving.tpot_s"] == pytest.approx(report[SPEEDUP], rel=1e-12)
     assert report["time.step_s"] == plain["time.step_s"]
+
+
+def test_the_verdict_measures_a_token_against_its_own_bound():
+    report = evaluate(drafted(4, concurrency=1))
+    over = report["serving.tpot_s"] / report["serving.tpot_bound_s"]
+    assert f"{over:.1f}× its physical bound" in verdict(report).text
 
 
 def test_the_check_reads_weights_and_cache_once():
