@@ -47,6 +47,8 @@ _SERVING = (
 )
 _DRAFTS = "serving.speculative.draft_tokens"
 _TRAINING_KEYS = ("time.step_s", "training.days", "memory.total_bytes", "memory.verdict", "cost.usd")
+#: The place of the verdict behind the step.
+_VERDICT = 2
 _SERVING_KEYS = (
     "serving.tpot_s",
     "serving.ttft_s",
@@ -94,6 +96,7 @@ def table(report: Report, found: list[Answer], evaluate: Evaluate) -> Table:
 
 def _training_row(name: str, report: Report, before: Report) -> tuple[Any, ...]:
     step, *rest = (report[key] for key in _TRAINING_KEYS)
+    rest[_VERDICT] = str(rest[_VERDICT]).replace("-", " ")
     return (name, step, before["training.days"] / report["training.days"], *rest)
 
 

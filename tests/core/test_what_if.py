@@ -48,6 +48,9 @@ def test_a_row_is_the_report_of_the_changed_plan() -> None:
     row = cells(found, "full recompute")
     assert row["step"] == after["time.step_s"]
     assert row["fullest GPU"] == after["memory.total_bytes"]
+    assert row["memory"] == "fits"
+    longer = asked(scenario.with_("training.sequence_length", 65_536))
+    assert cells(longer, "this plan")["memory"] == "does not fit"
     assert row["faster"] == now["training.days"] / after["training.days"]
 
 
