@@ -85,10 +85,18 @@ class Model:
         """Layers of each group among the first `place` layers; numbers or arrays alike."""
         if len(self.groups) == 1:
             return (place,)
-        counts = layers_before(self.spec.runs, int(self.spec.repeat), int(np.max(self.layers)))
-        index = np.asarray(place).astype(int)
-        found = tuple(counts[index, group] for group in range(len(self.groups)))
-        return found if is_array(place) else tuple(float(count) for count in found)
+        if not is_array(place):
+            return self._counts_of_places[int(place)]
+        index = place.astype(int)
+        return tuple(self._counts[index, group] for group in range(len(self.groups)))
+
+    @cached_property
+    def _counts(self) -> np.ndarray:
+        return layers_before(self.spec.runs, int(self.spec.repeat), int(np.max(self.layers)))
+
+    @cached_property
+    def _counts_of_places(self) -> list[tuple[Number, ...]]:
+        return [tuple(counts[: len(self.groups)]) for counts in self._counts.tolist()]
 
     @property
     def width(self) -> Number:

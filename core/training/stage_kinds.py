@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum
-from ..terms import formula
+from ..terms import formula, plain
 from .stages import Stages
 
 
@@ -28,10 +28,22 @@ class StageKinds:
     stages: Stages
     pipeline: Number
 
+    @cached_property
+    def _found(self) -> dict[float, tuple[Number, ...]]:
+        """What has been counted already, by stage: each ledger asks again."""
+        return {}
+
     def on(self, stage: Number) -> tuple[Number, ...]:
         """Layers of each group on a stage (0-based; a number or an array of stages)."""
         if len(self.model.groups) == 1:
             return (self.stages.layers_on(stage),)
+        if is_array(stage):
+            return self._counted(stage)
+        if stage not in self._found:
+            self._found[stage] = self._counted(stage)
+        return self._found[stage]
+
+    def _counted(self, stage: Number) -> tuple[Number, ...]:
         chunks = [
             (self.model.layers_before(chunk.before + chunk.layers), self.model.layers_before(chunk.before))
             for chunk in self.stages.chunks_on(stage)
@@ -45,6 +57,11 @@ class StageKinds:
         if len(self.model.groups) == 1:
             return self.stages.distinct()
         last = self.pipeline - 1
+        if not is_array(last) and not any(is_array(*self.on(float(stage))) for stage in range(int(self.pipeline))):
+            first: dict[tuple[Number, ...], float] = {}
+            for stage in range(int(self.pipeline)):
+                first.setdefault(tuple(map(plain, self.on(float(stage)))), float(stage))
+            return sorted({*first.values(), float(last)})
         stages = [minimum(float(stage), last) for stage in range(int(np.max(self.pipeline)))]
         counts = np.broadcast_arrays(*(count for stage in stages for count in self.on(stage)))
         held = np.reshape(counts, (len(stages), len(self.model.groups), -1))

@@ -26,7 +26,7 @@ def of_model(repository: str, **changes: object) -> Report:
 
 
 def test_expert_weights_and_latents_of_deepseek_v3_are_told_apart() -> None:
-    report = evaluate(load_scenario("deepseek-v3-8xh200-serve"))
+    report = evaluate(load_scenario("deepseek-v3-h200-serve"))
     parts = lengths(memory(report))
     # 58 layers of 256 experts of three 7168 x 2048 matrices in 8 bits with their scales, dealt over 8 ranks
     assert 8 * parts["expert weights"] == pytest.approx(58 * 256 * 3 * 7168 * 2048, rel=5e-4)
