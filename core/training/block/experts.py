@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from ...catalogue import table
 from ...machine.collectives import collective
-from ...machine.device import Kernel, Machine
 from ...model.kinds.feed_forward import Experts
 from ...numeric import Number, both, is_array, minimum, where
 from ...sums import add_seconds, times_bytes, times_seconds, total_seconds
@@ -137,7 +136,11 @@ class RoutedWork:
         """Seconds of scoring, choosing and sorting, forward and backward."""
         machine = self.work.machine.kept
         matrix, tokens = self.experts.router(), self.tokens
-        kernels = router_kernels(machine, tokens, matrix.inputs, matrix.outputs)
+        kernels = (
+            machine.matrix(tokens, matrix.outputs, matrix.inputs),
+            machine.matrix(tokens, matrix.inputs, matrix.outputs),
+            self.work.weight_gradient(machine, matrix.inputs, matrix.outputs, tokens),
+        )
         logits = elements(tokens, matrix.outputs, 1.0)
         small = machine.stream(pointwise_bytes(ROUTER_BYTES, logits), ROUTER_KERNELS)
         ahead, back, weight = (kernel.seconds for kernel in kernels)
@@ -197,8 +200,8 @@ class RoutedWork:
         buffer = pointwise_bytes(2.0, elements(self.rows, self.experts.width, 1.0))
         gather = collective("all-gather", buffer, group, layout.fabric)
         sent, seconds = times_bytes(2.0, gather.sent), times_seconds(2.0, gather.seconds)
-        alone = self.gathering > 1
-        return Exchange(where(alone, sent, 0.0), group.outside, where(alone, seconds, 0.0))
+        several = self.gathering > 1
+        return Exchange(where(several, sent, 0.0), group.outside, where(several, seconds, 0.0))
 
     def exchanged(self, traffic: ExpertTraffic, one: Pass) -> Pass:
         """A pass with the exchange of tokens that it waits for."""
@@ -208,12 +211,3 @@ class RoutedWork:
         window = hiding_window(HIDING_SHARE, one.compute)
         exposed = exposed_behind(seconds, window, self.work.machine.rates.kappa)
         return replace(one, expert=exposed, expert_traffic=seconds)
-
-
-def router_kernels(machine: Machine, tokens: Number, inputs: Number, outputs: Number) -> tuple[Kernel, Kernel, Kernel]:
-    """The product of the router and both of its gradients."""
-    return (
-        machine.matrix(tokens, outputs, inputs),
-        machine.matrix(tokens, inputs, outputs),
-        machine.matrix(inputs, outputs, tokens),
-    )
