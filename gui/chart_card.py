@@ -97,26 +97,26 @@ class ChartCard(Surface):
         layout.addWidget(self.plot, 1)
         self.set_theme(theme)
 
-    def offer(self, views: Sequence[str]) -> None:
-        """Let a person switch between views, given by their words; the first is the one that is shown."""
+    def offer(self, most: int) -> None:
+        """Let a person switch between at most so many views, named later; the first is the one that is shown."""
         line = QHBoxLayout(self.switch)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(0)
-        for number in range(len(views)):
+        for number in range(most):
             button = QToolButton()
             button.setCheckable(True)
             button.setChecked(number == 0)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             self._views.addButton(button, number)
             line.addWidget(button)
-        self.name_views(views)
         self._views.idToggled.connect(lambda number, on: self.chosen.emit(number) if on else None)
         self.set_theme(self.theme)
 
     def name_views(self, views: Sequence[str]) -> None:
-        """The words of the views."""
-        for number, words in enumerate(views):
-            self._views.button(number).setText(words)
+        """The words of the views that there are."""
+        for number, button in enumerate(self._views.buttons()):
+            button.setText(views[number] if number < len(views) else "")
+            button.setVisible(number < len(views))
 
     def choose(self, view: int) -> None:
         """Switch to a view."""

@@ -10,9 +10,11 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from ..core.figures.communication import communication
 from ..core.figures.figure import Axis, Figure
+from ..core.figures.latency import latency
 from ..core.figures.memory import memory
 from ..core.figures.roofline import roofline
 from ..core.figures.serving import serving
+from ..core.figures.speculation import speculation
 from ..core.figures.training import training_days
 from ..core.figures.waterfall import waterfall
 from .chart_card import ChartCard, Choose, choose_file
@@ -24,15 +26,20 @@ _REST = 200
 #: Pixels that two rows of charts need.
 _TWO_ROWS = 370
 
-_PLACES = {"roofline": 0, "memory": 1, "communication": 2, "training": 3, "serving": 3, "waterfall": 3}
-#: The words of the switch of the last chart, by kind of plan: its curve, and where the time goes.
-_VIEWS = {"training": ("days", "step"), "serving": ("load", "token")}
+_PLACES = {"roofline": 0, "memory": 1, "communication": 2}
+#: The views of the last chart by kind of plan, each with its word on the switch: the curve first.
+_VIEWS = {
+    "training": {"training": "days", "waterfall": "step"},
+    "serving": {"serving": "load", "waterfall": "token", "latency": "waits", "speculation": "drafts"},
+}
+#: What is drawn of a report without a curve.
+_OF_REPORT = {"waterfall": waterfall, "latency": latency, "speculation": speculation}
 _NO_CURVE = Figure("curve", "", "", Axis(), Axis(), empty="No curve for this plan.")
 
 
 class ChartGrid(QWidget):
     """The four charts of a plan, two by two: roofline, memory, communication, and training days or serving, in whose
-    place one can see where the time goes.
+    place one can see where the time goes, and of a served model what its requests wait for and what drafts gain.
 
     Axes only grow while something is dragged; they shrink after a rest with no button down, and at once when another
     plan is opened. Where there is height for one row only, it is the row of the chart asked for last.
@@ -58,8 +65,8 @@ class ChartGrid(QWidget):
             card.plot.asked.connect(self.explained)
             layout.setColumnStretch(place % 2, 1)
         self._grid, self._row = layout, 0
-        self._parted = False
-        self._cards[3].offer(_VIEWS["training"])
+        self._view = "training"
+        self._cards[3].offer(max(map(len, _VIEWS.values())))
         self._cards[3].chosen.connect(self._choose_view)
         self._rest = QTimer(self)
         self._rest.setSingleShot(True)
@@ -77,15 +84,21 @@ class ChartGrid(QWidget):
         return QSize(340, 170)
 
     def chart(self, name: str) -> ChartCard:
-        """The card of a chart, which then shows it; training, waterfall and serving share a place."""
-        card = self._cards[_PLACES[name]]
-        if card is self._cards[3]:
-            card.choose(int(name == "waterfall"))
-        return card
+        """The card of a chart, which then shows it; all that are drawn along a curve or of the time share the last."""
+        if name in _PLACES:
+            return self._cards[_PLACES[name]]
+        views = list(_VIEWS[self._kind])
+        self._cards[3].choose(views.index(name) if name in views else 0)
+        return self._cards[3]
+
+    @property
+    def _kind(self) -> str:
+        report = self._store.report
+        return report.scenario.kind if report else "training"
 
     def focus(self, name: str) -> None:
         """Give the keyboard to a chart, and show its row where there is height for one only."""
-        self._row = _PLACES[name] // 2
+        self._row = _PLACES.get(name, 3) // 2
         self._arrange()
         self.chart(name).plot.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
@@ -134,7 +147,7 @@ class ChartGrid(QWidget):
         self._draw_curve(settle)
 
     def _choose_view(self, view: int) -> None:
-        self._parted = bool(view)
+        self._view = list(_VIEWS[self._kind])[view]
         self._refresh(settle=True)
 
     def _draw_report(self, settle: bool) -> None:
@@ -143,14 +156,18 @@ class ChartGrid(QWidget):
             return
         for card, build in zip(self._cards, (roofline, memory, communication), strict=False):
             self._put(card, build(report), settle)
-        self._cards[3].name_views(_VIEWS[report.scenario.kind])
-        if self._parted:
-            self._put(self._cards[3], waterfall(report), settle)
+        views = _VIEWS[report.scenario.kind]
+        self._cards[3].name_views(list(views.values()))
+        if self._view not in views:
+            self._view = next(iter(views))
+            self._cards[3].choose(0)
+        if self._view in _OF_REPORT:
+            self._put(self._cards[3], _OF_REPORT[self._view](report), settle)
 
     def _draw_curve(self, settle: bool) -> None:
         """The chart over a sweep; it follows when the machine is idle, and waits while the sweep is of another kind."""
         report, curve = self._store.report, self._store.curve
-        if report is None or self._parted or (curve and curve.scenario.kind != report.scenario.kind):
+        if report is None or self._view in _OF_REPORT or (curve and curve.scenario.kind != report.scenario.kind):
             return
         build = training_days if report.scenario.kind == "training" else serving
         self._put(self._cards[3], build(report, curve) if curve else _NO_CURVE, settle)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
 from tests.gui.reports import training_report
@@ -254,6 +255,22 @@ def test_a_serving_plan_shows_where_a_token_goes(grid: ChartGrid, store: Store) 
     assert card.figure.name == "waterfall"
     assert card.figure.bars[-1].link == "serving.tpot_s"
     assert grid.chart("serving").figure.name in ("serving", "curve")
+
+
+@pytest.mark.parametrize("name", ["latency", "speculation"])
+def test_a_serving_plan_shows_waits_and_drafts_and_a_training_plan_its_curve_again(
+    grid: ChartGrid, store: Store, name: str
+) -> None:
+    store.apply(load_scenario("70b-bf16-8xa100-serve"), "other")
+    store.flush()
+    card = grid.chart(name)
+    assert card.figure.name == name
+    words = [button.text() for button in card.switch.findChildren(QToolButton) if button.isVisible()]
+    assert words == ["load", "token", "waits", "drafts"]
+    store.apply(load_scenario("7b-8xa100-train"), "back")
+    store.flush()
+    assert card.figure.name in ("training", "curve")
+    assert [button.text() for button in card.switch.findChildren(QToolButton) if button.isVisible()] == ["days", "step"]
 
 
 def test_enter_on_a_bar_asks_for_the_working_of_its_result(qtbot: QtBot, grid: ChartGrid) -> None:
