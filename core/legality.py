@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .degrees import batch_step, replica_ranks
 from .errors import ScenarioError
-from .layout_rules import RULES, batch_step, divisors, replica_ranks
+from .layout_rules import RULES
 from .numeric import both
+from .rule_words import divisors
 from .scenario import Scenario
 
 
