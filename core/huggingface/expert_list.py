@@ -42,7 +42,10 @@ def _listed_parts(config: Config, layers: int) -> list[str] | None:
 
 
 def _first_dense(config: Config, layers: int) -> list[str] | None:
-    first = config.optional_size("first_k_dense_replace", "num_dense_layers", least=0)
+    asked = ("first_k_dense_replace", "num_dense_layers")
+    first = config.optional_size(*asked, least=0)
+    if first is not None and first > layers:
+        raise config.refusal(config.first(*asked), f"{first} is more than the {layers} layers there are")
     every = config.optional_size("moe_layer_freq")
     if first is None and every is None:
         return None

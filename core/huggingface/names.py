@@ -10,7 +10,7 @@ TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config.te
 FROM_THE_TOP = ("tie_word_embeddings", "vocab_size", "quantization_config", "torch_dtype", "dtype")
 
 #: Fields in which null says that there is none, where a missing field takes the default.
-NULL_IS_NONE = ("sliding_window", "q_lora_rank")
+NULL_IS_NONE = ("sliding_window", "q_lora_rank", "n_shared_experts")
 
 HIDDEN = ("hidden_size", "n_embd", "d_model", "n_embed", "dim")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")

@@ -110,13 +110,15 @@ def expert_sizes(config: Config, family: Family, assumed: list[str]) -> dict[str
     experts = config.count(*names.EXPERTS, "moe.num_experts")
     per_token = config.optional_size(*names.PER_TOKEN, "moe.num_experts_per_tok", least=0)
     if experts == 0 and per_token and not config.says(*names.EXPERTS, "moe.num_experts"):
-        raise config.refusal(names.EXPERTS[0], f"is missing, but a token is sent to {per_token} experts")
+        raise config.refusal(_name_of_experts(config), f"is missing, but a token is sent to {per_token} experts")
     if experts == 0 or (experts == 1 and (not per_token or family.one_expert == "dense")):
         return {}
     if not per_token:
         raise config.refusal(names.PER_TOKEN[0], f"is missing, but there are {experts} experts")
     if per_token > experts:
         raise config.refusal(names.PER_TOKEN[0], f"{per_token} is more than the {experts} experts there are")
+    if (groups := config.count("n_group")) and experts % groups:
+        raise config.refusal("n_group", f"{groups} does not divide {experts} experts")
     for name in family.needs:
         config.size(name)
     size = _expert_size(config, family, assumed)
@@ -129,6 +131,14 @@ def expert_sizes(config: Config, family: Family, assumed: list[str]) -> dict[str
         "expert_bias": config.holds(choose(family.expert_bias, config)),
         "expert_latent": config.count("moe_latent_size"),
     }
+
+
+def _name_of_experts(config: Config) -> str:
+    """The name under which this file, or its family, counts the experts."""
+    for known in (config.fields, config.own_names):
+        if found := next((name for name in names.EXPERTS if name in known), None):
+            return found
+    return names.EXPERTS[0]
 
 
 def _shared(config: Config, family: Family, size: int) -> dict[str, Any]:

@@ -87,14 +87,16 @@ def _compute_totals(report: Report) -> Iterator[tuple[Any, ...]]:
 
 
 def _rules(report: Report) -> tuple[str, ...]:
-    """The exact count beside the rule of thumb (2, 6 or 8 FLOPs a parameter and token)."""
+    """The exact count beside the rule of thumb (2, 4, 6 or 8 FLOPs a parameter and token) of the same passes."""
     exact = report.get("compute.training_flops_per_token", report.get("compute.forward_flops_per_token"))
-    rule = report.get("compute.rule_flops_per_token")
+    rule, did = report.get("compute.rule_flops_per_token"), ""
+    model, hardware = report.get("compute.model_flops_per_step"), report.get("compute.hardware_flops_per_step")
+    if exact and model and hardware and report.scenario.training.recompute == "full":
+        exact, did = exact * hardware / model, " executed"  # the rule counts the second forward pass too
     notes = []
     if exact and rule:
         counted, ruled = format_quantity(exact, "FLOP"), format_quantity(rule, "FLOP")
-        notes.append(f"{counted} a token; the rule of thumb says {ruled} ({_difference(exact, rule)})")
-    model, hardware = report.get("compute.model_flops_per_step"), report.get("compute.hardware_flops_per_step")
+        notes.append(f"{counted}{did} a token; the rule of thumb says {ruled} ({_difference(exact, rule)})")
     if model and hardware:
         step = f"all GPUs, one step: {format_quantity(model, 'FLOP')} of the model"
         again = f", {format_quantity(hardware - model, 'FLOP')} computed again" if hardware > model * 1.0005 else ""

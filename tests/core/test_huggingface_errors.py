@@ -285,3 +285,31 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
         with pytest.raises(ScenarioError) as error:
             import_file(tmp_path / name, name)
         assert str(error.value).startswith(said)
+
+
+DEEPSEEK = {
+    **LATENT,
+    **{"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 256, "n_shared_experts": None},
+}
+MIXTRAL = {**PLAIN, "model_type": "mixtral", "num_experts_per_tok": 2}
+
+
+def test_null_shared_experts_are_none_and_no_default_of_the_family() -> None:
+    assert imported(DEEPSEEK).spec.shared_size == 0
+    assert imported(without(DEEPSEEK, "n_shared_experts")).spec.shared_size == 2 * 256
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({**MIXTRAL, "num_local_experts": None}, "num_local_experts: is missing, but a token is sent to 2 experts"),
+        (MIXTRAL, "num_local_experts: is missing, but a token is sent to 2 experts"),
+        ({**DEEPSEEK, "n_group": 3}, "n_group: 3 does not divide 8 experts"),
+        (
+            {**DEEPSEEK, "first_k_dense_replace": 99},
+            "first_k_dense_replace: 99 is more than the LAYERS layers there are",
+        ),
+    ],
+)
+def test_experts_that_cannot_be_are_refused_under_the_name_of_the_file(config: dict[str, Any], said: str) -> None:
+    assert refused(config) == said.replace("LAYERS", str(PLAIN["num_hidden_layers"]))

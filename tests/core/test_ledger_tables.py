@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.gui.reports import GIB, serving_report, training_report
+from triledger.core import evaluate, load_scenario
 from triledger.core.ledgers.tables import Table, communication_table, compute_table, memory_table, tables
 from triledger.core.report import Report
 
@@ -109,3 +110,15 @@ def test_what_is_not_counted_is_said() -> None:
         ("NCCL buffers above 1 GiB",),
         ("data loading",),
     ]
+
+
+def test_the_rule_of_full_recomputation_is_compared_with_what_is_executed() -> None:
+    plan = load_scenario("7b-8xa100-train").with_("training.recompute", "full")
+    report = evaluate(plan)
+    executed = report["compute.hardware_flops_per_step"] / report["compute.tokens_per_step"]
+    rule = report["compute.rule_flops_per_token"]
+    note = next(note for note in compute_table(report).notes if "rule of thumb" in note)
+    assert "executed a token" in note
+    assert f"(+{100 * (executed / rule - 1):.1f} %)" in note
+    without = compute_table(evaluate(plan.with_("training.recompute", "none"))).notes
+    assert not any("executed" in note for note in without)
