@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .cycle import tokens_per_cycle
 from .fields import FIELDS
 from .figures.words import GIB, count, gib, plural, span
 from .report import Edit, Report
@@ -13,6 +14,7 @@ from .units import digits, format_quantity
 #: A loss below this share of the time is not worth a clause.
 _WORTH_SAYING = 0.02
 _BUBBLE = "the pipeline's bubble costs"
+_RANKS = "waiting of attention ranks costs"
 _SEVERITIES = ("error", "warning", "hint")
 _BOUND = {
     "compute": "Compute bound",
@@ -115,7 +117,9 @@ def _binding(report: Report) -> Iterator[tuple[str, bool]]:
         clauses = [step, *_largest_loss(report, _training_losses(report), report["time.step_s"])]
     else:
         clauses = _latencies(report, bound)
-    yield _BOUND.get(str(report["time.bottleneck"]), "Balanced"), True
+    word = str(report["time.bottleneck"])
+    waits = word == "pipeline" and report["kind"] == "serving" and _idle(report) == _RANKS
+    yield "Bound by waiting ranks" if waits else _BOUND.get(word, "Balanced"), True
     yield f": {'; '.join(clauses)}.", False
 
 
@@ -126,7 +130,7 @@ def _times(value: float, reference: float) -> str:
 def _largest_loss(report: Report, losses: dict[str, float], whole: float) -> list[str]:
     """The clause of the largest loss of a plan that fits; of the bubble where that is what binds."""
     if report["time.bottleneck"] == "pipeline":
-        losses = {_BUBBLE: report.get("time.bubble_s", 0.0)}
+        losses = {words: seconds for words, seconds in losses.items() if words in (_BUBBLE, _RANKS)}
     if not _fits(report):
         return []
     words, seconds = max(losses.items(), key=lambda item: item[1])
@@ -145,12 +149,17 @@ def _training_losses(report: Report) -> dict[str, float]:
 
 def _serving_losses(report: Report, token: float) -> dict[str, float]:
     """What takes time of a token beside its own decoding: prompts of other users, exposed traffic, the bubble."""
-    step = report.get("serving.token_step_s", report["time.step_s"])
+    step, tokens = report.get("serving.token_step_s", report["time.step_s"]), tokens_per_cycle(report)
     return {
         "prompts of other requests take": token - step,
-        "exposed traffic takes": report.get("communication.exposed_seconds", 0.0),
-        _BUBBLE: report.get("time.bubble_s", 0.0),
+        "exposed traffic takes": report.get("communication.exposed_seconds", 0.0) / tokens,
+        _idle(report): report.get("time.bubble_s", 0.0) / tokens,
     }
+
+
+def _idle(report: Report) -> str:
+    """What idle time of a decode step is: ranks that wait for one another where there is no pipeline."""
+    return _BUBBLE if report.scenario.parallelism.pp > 1 else _RANKS
 
 
 def _latencies(report: Report, bound: float) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..cycle import tokens_per_cycle
 from ..report import Report
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
@@ -12,13 +13,13 @@ from .words import milliseconds, percent, seconds
 
 #: Parts in their order from left to right: result, name, series.
 _FIRST = (
-    ("serving.prompt_alone_s", "its prompt", "compute"),
+    ("serving.prompt_alone_s", "its prompt", "expert_weights"),
     ("serving.prompt_beside_s", "decoding of others", "gradients"),
     ("serving.iteration_wait_s", "running iteration", "whiteboard"),
-    ("serving.prompt_queue_s", "prompts before it", "straggler"),
+    ("serving.prompt_queue_s", "prompts before it", "queue"),
     ("serving.place_wait_s", "no place in the batch", "failures"),
-    ("serving.interface_s", "interface", "launch"),
-    ("serving.step_lag_s", "step lag", "bubble"),
+    ("serving.interface_s", "interface", "interface"),
+    ("serving.step_lag_s", "step lag", "lag"),
 )
 _EACH = (
     ("time.compute_s", "arithmetic", "compute"),
@@ -27,6 +28,7 @@ _EACH = (
     ("time.launch_s", "launches and host", "launch"),
     ("time.bubble_s", "pipeline", "bubble"),
 )
+_DRAFTS = ("serving.speculative_speedup", "drafts and checks", "drafts")
 _OTHERS = ("serving.prefill_share", "prompts of others", "straggler")
 #: Parts below this share are left out, and those below the other have no number in the bar.
 _LEAST, _NAMED = 2e-3, 0.08
@@ -83,12 +85,19 @@ def _rows(report: Report) -> Iterator[_Row]:
     parts = tuple(_Part(*part, float(report[part[0]])) for part in _FIRST)
     yield _Row("first token", "serving.ttft_s", first, serving.ttft_target, _seen(parts, first))
     if each is not None:
-        own = report["serving.token_step_s"]
-        scale = own / report["time.step_s"]
-        step = tuple(_Part(*part, float(scale * report[part[0]])) for part in _EACH)
+        own, tokens = report["serving.token_step_s"], tokens_per_cycle(report)
+        step = tuple(_Part(*part, float(report[part[0]] / tokens)) for part in _each(report))
+        drafts = _Part(*_DRAFTS, float(own - report["time.step_s"] / tokens))
         others = _Part(*_OTHERS, float(each - own))
-        parts = _seen((*step, others), float(each))
+        parts = _seen((*step, drafts, others), float(each))
         yield _Row("each further token", "serving.tpot_s", float(each), serving.tpot_target, parts)
+
+
+def _each(report: Report) -> tuple[tuple[str, str, str], ...]:
+    """The parts of a decode step; idle time of a plan without a pipeline is that of waiting ranks."""
+    if report.scenario.parallelism.pp > 1:
+        return _EACH
+    return (*_EACH[:-1], ("time.bubble_s", "waiting of attention ranks", _EACH[-1][2]))
 
 
 def _seen(parts: tuple[_Part, ...], total: float) -> tuple[_Part, ...]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..cycle import tokens_per_cycle
 from ..report import Report
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
@@ -40,13 +41,11 @@ class _Part:
     series: str
     start: float
     length: float
-    #: Whether the time falls by the part.
-    saved: bool = False
 
     @property
     def end(self) -> float:
         """Where the time stands after the part."""
-        return self.start if self.saved else self.start + self.length
+        return self.start + self.length
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,16 @@ def _step(report: Report) -> _Whole:
 
 def _token(report: Report) -> _Whole:
     """A token is a decode step and what prompts of other requests put between two of them."""
-    times = {key: float(report[key]) for key in ("time.compute_s", "time.memory_s")}
+    tokens = tokens_per_cycle(report)
+    times = {key: float(report[key]) / tokens for key in ("time.compute_s", "time.memory_s")}
     kernels = sum(times.values())
-    parts = list(_stacked(report, kernels, max(times, key=lambda key: times[key]), _SERVING))
-    step = float(report["time.step_s"])
-    if (gain := _gain(report)) != 1:
-        parts.append(_drafts(step, step / gain))
-        step /= gain
+    parts = list(_stacked(report, kernels, max(times, key=lambda key: times[key]), _serving_losses(report), tokens))
+    step, decode = (
+        float(report.get("serving.token_step_s", report["time.step_s"])),
+        float(report["time.step_s"]) / tokens,
+    )
+    if step - decode > _LEAST * step:
+        parts.append(_Part("serving.speculative_speedup", "drafts and checks", "drafts", decode, step - decode))
     each = float(report.get("serving.tpot_s", step))
     if each - step > _LEAST * step:
         parts.append(_Part("serving.tpot_s", "other prompts", "prompts", step, each - step))
@@ -126,26 +128,22 @@ def _token(report: Report) -> _Whole:
     return _Whole(tuple(parts), link, bound, floor, "physical bound", subtitle)
 
 
-def _gain(report: Report) -> float:
-    """How many times faster tokens come by drafts; 1 without them."""
-    drafts = report.scenario.serving.speculative.draft_tokens
-    return float(report["serving.speculative_speedup"]) if drafts and "serving.tpot_s" in report else 1.0
+def _serving_losses(report: Report) -> tuple[tuple[str, str, str], ...]:
+    """The losses of a decode step; idle time of a plan without a pipeline is that of waiting ranks."""
+    if report.scenario.parallelism.pp > 1:
+        return _SERVING
+    return tuple((key, "waiting ranks" if name == "bubble" else name, series) for key, name, series in _SERVING)
 
 
-def _drafts(step: float, each: float) -> _Part:
-    """What drafts save of a decode step for a token, or cost."""
-    link = "serving.speculative_speedup"
-    if each > step:
-        return _Part(link, "drafts", "prediction", step, each - step)
-    return _Part(link, "drafts save", "prediction", each, step - each, saved=True)
-
-
-def _stacked(report: Report, kernels: float, link: str, losses: tuple[tuple[str, str, str], ...]) -> Iterator[_Part]:
-    total = kernels + sum(float(report[key]) for key, _, _ in losses)
+def _stacked(
+    report: Report, kernels: float, link: str, losses: tuple[tuple[str, str, str], ...], tokens: float = 1.0
+) -> Iterator[_Part]:
+    """The kernels and what comes on top of them, of `tokens` that share them."""
+    total = kernels + sum(float(report[key]) for key, _, _ in losses) / tokens
     yield _Part(link, "kernels", "compute", 0.0, kernels)
     start = kernels
     for key, name, series in losses:
-        length = float(report[key])
+        length = float(report[key]) / tokens
         if length > _LEAST * total:
             yield _Part(key, name, series, start, length)
         start += length
@@ -167,13 +165,12 @@ def _bars(place: int, row: _Part, report: Report, whole: _Whole) -> Iterator[Bar
     if row.name == "interruptions":
         parts = (f"{name} {percent(report[f'reliability.{key}'])}" for name, key in _SHARES.items())
         hover = f"{hover}: {', '.join(parts)}"
-    pattern = "pale" if row.saved else "solid"
-    yield Bar(row.name, row.series, place, row.start, row.length, pattern=pattern, hover=hover, link=row.link)
+    yield Bar(row.name, row.series, place, row.start, row.length, hover=hover, link=row.link)
 
 
 def _label(place: int, row: _Part, total: float) -> Label:
     share = "" if row.name == "in all" else f", {percent(row.length / total)}"
-    return Label(f"{'−' if row.saved else ''}{seconds(row.length, 3)}{share}", row.start + row.length, place, bold=True)
+    return Label(f"{seconds(row.length, 3)}{share}", row.start + row.length, place, bold=True)
 
 
 def _ghost(place: int, row: _Part) -> Bar:
@@ -184,7 +181,7 @@ def _ghost(place: int, row: _Part) -> Bar:
 def _title(whole: _Whole) -> str:
     """How much of the time nothing can take away, and what takes most of the rest."""
     peak, total = whole.bound.startswith("arithmetic"), whole.total
-    lost = {row.name: row.length for row in whole.parts[1:] if not row.saved}
+    lost = {row.name: row.length for row in whole.parts[1:]}
     lost |= {"kernels below it" if peak else "kernels beyond it": whole.parts[0].length - whole.floor}
     name = max(lost, key=lambda each: lost[each])
     verb = "cost" if name.endswith(("s", "it")) else "costs"

@@ -13,7 +13,7 @@ from functools import reduce
 
 from ..ledgers.serving_weights import serving_vocabulary
 from ..model.layers import Matrix, Model
-from ..numeric import Number, is_array, maximum, where
+from ..numeric import Number, is_array, maximum, minimum, where
 from ..scenario import Scenario
 from ..sums import add_seconds, total_bytes, total_seconds
 from ..terms import formula
@@ -69,9 +69,9 @@ def device_seconds(
 
 
 @formula("t_wait", "s", "saturated TensorRT-LLM runs of Qwen3-235B, Llama 4 Maverick and DeepSeek")
-def waiting_seconds(device: Number, reached: Number, attention_dp: Number) -> Number:
+def waiting_seconds(device: Number, reached: Number, attention_dp: Number, requests: Number) -> Number:
     """Time that ranks with sequences of their own wait for the one that has a prompt; none for a single one."""
-    return where(attention_dp > 1, device / reached - device, 0.0)
+    return where(minimum(attention_dp, requests) > 1, device / reached - device, 0.0)
 
 
 @formula("t − t_wait", "s")
@@ -162,7 +162,7 @@ class Pass:
         self.rates: Rates = rates_of(scenario, settings)
         self.group = TensorGroup.of(scenario, settings)
         self.stages = Pipeline.of(scenario, settings)
-        self.attention_dp = scenario.serving.attention_dp
+        self.attention_dp, self.requests = scenario.serving.attention_dp, scenario.serving.concurrency
         shared = is_array(self.attention_dp) or self.attention_dp > 1
         self.exchange = Exchange.of(scenario, settings) if shared else None
         self.grace = settings.engine.grace if settings.device.grace else 1.0
@@ -247,7 +247,7 @@ class Pass:
         device = device_seconds(busy, launches, reduced.seconds, gather.seconds, exchange.seconds, hop.seconds)
         waiting = 0.0
         if self.exchange:
-            waiting = waiting_seconds(device, engine.waiting, self.attention_dp)
+            waiting = waiting_seconds(device, engine.waiting, self.attention_dp, self.requests)
             device = add_seconds(device, waiting)
         host = host_seconds(engine.t_host, engine.t_seq, answered, self.grace)
         seconds = side_by_side(device, host) if engine.overlapped else one_after_the_other(device, host)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.core.serving_plans import serving
-from triledger.core import evaluate
+from triledger.core import evaluate, load_scenario
 from triledger.core.figures import figure
-from triledger.core.figures.figure import Figure
+from triledger.core.figures.figure import SERIES, Figure
 
 
 def drawn(**changes: Any) -> Figure:
@@ -48,3 +48,18 @@ def test_a_single_token_has_a_first_one_only() -> None:
     chart = drawn(output_tokens=1)
     assert chart.y.categories == ("first token",)
     assert {bar.row for bar in chart.bars} == {0}
+
+
+def test_each_name_has_a_colour_of_its_own() -> None:
+    series = [name for chart in (drawn(tp=4, concurrency=3000), drawn(concurrency=8)) for name in chart.key]
+    named = {name: SERIES[one] for one, name in series}
+    assert len(set(named.values())) == len(named) > 8
+
+
+def test_one_request_waits_for_no_other_rank() -> None:
+    many = load_scenario("deepseek-v3-h200-serve")
+    one = many.with_("serving.concurrency", 1)
+    names = [{bar.name for bar in figure("latency", plan, evaluate(plan)).bars} for plan in (many, one)]
+    assert "waiting of attention ranks" in names[0] - names[1]
+    assert not any("pipeline" in each for each in names)
+    assert evaluate(one)["time.bubble_s"] == 0

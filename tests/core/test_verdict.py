@@ -208,3 +208,11 @@ def test_a_number_that_does_not_apply_is_a_dash(report: Report) -> None:
     kept = {key: value for key, value in report.values.items() if key.startswith(("memory.", "kind"))}
     for each in headlines(replace(report, values=kept))[1:]:
         assert each.number in ("–", "32"), each.label
+
+
+def test_losses_of_a_cycle_with_drafts_are_told_of_its_tokens() -> None:
+    plan = load_scenario("70b-bf16-8xa100-serve").with_("serving.concurrency", 1)
+    report = evaluate(plan.with_("serving.speculative.draft_tokens", 4))
+    cycle = report["serving.tpot_s"] * report["serving.speculative_tokens_per_cycle"]
+    assert report["communication.exposed_seconds"] / cycle == pytest.approx(0.135, abs=0.005)
+    assert "exposed traffic takes 14 %" in verdict(report).text

@@ -119,12 +119,12 @@ def test_prompts_of_other_requests_stand_between_two_tokens() -> None:
     assert prompts.length == pytest.approx(report["serving.tpot_s"] * report["serving.prefill_share"], rel=0.01)
 
 
-def test_drafts_take_from_a_token_what_they_save() -> None:
+def test_parts_of_a_token_with_drafts_are_those_of_a_cycle_over_its_tokens() -> None:
     scenario = load_scenario("70b-int4-1xh100-serve").with_("serving.speculative.draft_tokens", 3)
     report = evaluate(scenario)
-    chart = waterfall(report)
-    saved = next(bar for bar in chart.bars if bar.name == "drafts save")
-    step, each = report["time.step_s"], report["time.step_s"] / report["serving.speculative_speedup"]
-    assert (saved.start, saved.start + saved.length) == pytest.approx((each, step))
+    chart, tokens = waterfall(report), report["serving.speculative_tokens_per_cycle"]
+    drafts = next(bar for bar in chart.bars if bar.name == "drafts and checks")
+    assert drafts.start == pytest.approx(report["time.step_s"] / tokens)
+    assert drafts.start + drafts.length == pytest.approx(report["serving.token_step_s"])
     assert chart.bars[-1].length == pytest.approx(report["serving.tpot_s"], rel=1e-3)
-    assert max(end for _, end in ends(chart)) <= chart.x.high
+    assert max(end for _, end in ends(chart)) <= chart.bars[-1].length * 1.001
