@@ -25,6 +25,9 @@ Rule = Callable[[Scenario, dict[str, Any]], Iterator[Finding]]
 #: Fields whose legal values can be listed.
 _LISTED = ("tp", "pp", "cp", "vpp", "hsdp_replicas", "micro_batch", "global_batch", "gpus")
 
+#: Share of the time that trains, at its floor: nothing gets done.
+_NO_PROGRESS = 0.011
+
 
 def findings(
     scenario: Scenario, values: dict[str, Any], sheet: Sheet, evaluate: Callable[[Scenario], Report]
@@ -71,7 +74,7 @@ def deadline_missed(
 ) -> Iterator[Finding]:
     """The training takes longer than there is time."""
     deadline, over = scenario.training.deadline, values.get("training.over_deadline", 0.0)
-    if deadline is None or over <= 1:
+    if deadline is None or over <= 1 or values["training.effective_ratio"] <= _NO_PROGRESS:
         return
     late = f"Late: {span(values['training.days'])}, {format_quantity(over, 'number', 2)} times the deadline"
     message = f"{late} of {span(deadline / 86400)}."
@@ -255,7 +258,7 @@ def no_fp8_units(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Findin
 def low_effective_ratio(_scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
     """Failures and checkpoints eat a good part of the time."""
     ratio = values["training.effective_ratio"]
-    if ratio <= 0.011:
+    if ratio <= _NO_PROGRESS:
         yield Finding(
             "no-progress", "error", "No progress: failures come faster than restarts.", "reliability.restart_seconds"
         )

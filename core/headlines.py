@@ -129,6 +129,8 @@ def _throughput(report: Report) -> Headline:
 def _days(report: Report) -> Headline:
     """Days, hours where there is not one of them, with the ends of the band and the floor in the same unit."""
     days, deadline = report.get("training.days"), report.scenario.training.deadline
+    if not report.progresses:
+        return Headline("training.days", "Training", "–", "", ("no progress", "failures outrun restarts"), "bad")
     number, _, unit = ("–", "", "days") if days is None else span(days).partition(" ")
     scale = SPANS[unit.removesuffix("s")]
 
@@ -148,6 +150,8 @@ def _days(report: Report) -> Headline:
 
 
 def _cost(report: Report) -> Headline:
+    if not report.progresses:
+        return Headline("cost.usd", "Cost", "–", "", ("no progress",), "bad")
     number, unit = _split(report.get("cost.usd"), "USD")
     hours = report.get("training.gpu_hours")
     time = None if hours is None else f"{format_quantity(hours, 'amount')} GPU-hours"

@@ -95,6 +95,11 @@ class Report:
     def __contains__(self, key: str) -> bool:
         return key in self.values
 
+    @property
+    def progresses(self) -> bool:
+        """Whether a training gets on at all: where failures outrun restarts its days and cost mean nothing."""
+        return not any(finding.code == "no-progress" for finding in self.findings)
+
     def explain(self, key: str) -> Any:
         """The Term or Datum behind a result key; None for a plain constant. Needs a recorded report."""
         return origin_of(self.values[key])

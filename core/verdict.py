@@ -72,7 +72,9 @@ def _spans(report: Report) -> Iterator[tuple[str, bool]]:
         return
     yield _fit(report) + " ", not _fits(report)
     over, deadline = report.get("training.over_deadline", 0.0), report.scenario.training.deadline
-    if over > 1 and deadline:
+    if not report.progresses:
+        yield "No progress: failures come faster than restarts. ", True
+    elif over > 1 and deadline:
         yield f"Too late: {span(report['training.days'])}, the deadline is {span(deadline / 86400)}. ", True
     if _is_saturated(report):
         yield "Saturated: the queue grows without end. ", True

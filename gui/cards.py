@@ -36,6 +36,8 @@ _BAR = 4.0
 #: Font sizes of number, unit and lines, and those of a narrow card.
 _SIZES, _NARROW_SIZES = (22, 13, 11), (18, 10, 10)
 _NARROW = 140
+#: Height of the verdict, with two lines.
+_HEIGHT = 52
 
 
 class Verdict(Surface):
@@ -57,7 +59,7 @@ class Verdict(Surface):
         layout.addWidget(self.sentence, 1)
         for button in self.buttons:
             layout.addWidget(button)
-        self.setFixedHeight(52)
+        self.setFixedHeight(_HEIGHT)
         self.set_theme(theme)
         store.report_changed.connect(self._show)
         self._show()
@@ -129,6 +131,7 @@ class Verdict(Surface):
             room -= needed if offered else 0
         fitting = (size for size in (_SENTENCE, _SENTENCE - 1) if words * size / _SENTENCE <= 2 * room)
         self.sentence.setFont(font(next(fitting, _SENTENCE - 2)))
+        self.setFixedHeight(max(_HEIGHT, self.sentence.heightForWidth(int(room)) + 12))  # a third line is not cut
 
 
 def _rich(text: str, bold: bool) -> str:

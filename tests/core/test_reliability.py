@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from triledger.core import evaluate, load_scenario
+from triledger.core.figures.training import gpus_sweep, training_days
+from triledger.core.headlines import headlines
 from triledger.core.report import Report
 from triledger.core.scenario import Scenario
+from triledger.core.verdict import verdict
 
 
 def llama(**changes: object) -> Scenario:
@@ -51,6 +54,17 @@ def test_what_a_checkpoint_blocks() -> None:
     assert copied["reliability.checkpoint_s"] == pytest.approx(5.6819e12 / 16384 / pcie, rel=1e-4)
     ratios = [report["training.effective_ratio"] for report in (stated, whole, copied)]
     assert ratios == sorted(ratios)
+
+
+def test_failures_faster_than_restarts_have_no_days_and_no_cost() -> None:
+    stuck = evaluate(llama(node_failures_per_1000_days=1000.0, restart_seconds=86400.0))
+    assert "no-progress" in codes(stuck)
+    shown = {headline.key: headline for headline in headlines(stuck)}
+    for key in ("training.days", "cost.usd"):
+        assert (shown[key].number, shown[key].details[0], shown[key].state) == ("–", "no progress", "bad")
+    assert "No progress" in verdict(stuck).text
+    assert training_days(stuck, evaluate(gpus_sweep(stuck.scenario))).empty
+    assert evaluate(llama()).progresses
 
 
 def test_storage_that_cannot_keep_up_is_a_finding() -> None:

@@ -179,3 +179,11 @@ def test_the_sentence_fits_its_bar_and_keeps_numbers_and_units_together(
     sentence = verdict.sentence
     assert sentence.heightForWidth(sentence.width()) <= verdict.height()
     assert "79.2\u00a0GiB" in sentence.text()
+
+
+def test_a_long_verdict_gets_a_third_line_and_is_not_cut(verdict: Verdict, plans: Plans) -> None:
+    verdict.resize(420, 52)
+    plans.show(training_report(memory__fits=False, memory__headroom_bytes=-30 * GIB))
+    assert 52 < verdict.sentence.heightForWidth(verdict.sentence.width()) <= verdict.height()
+    verdict.resize(1600, verdict.height())
+    assert verdict.height() == 52
