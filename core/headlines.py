@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .figures.words import SPANS, gib, span, when
 from .report import Report
@@ -38,14 +38,11 @@ def _training(report: Report) -> tuple[Headline, ...]:
 
 
 def _serving(report: Report) -> tuple[Headline, ...]:
-    return (
-        _memory(report),
-        _next_token(report),
-        _first_token(report),
-        _output(report),
-        _concurrency(report),
-        _output_cost(report),
-    )
+    memory, requests = _memory(report), _concurrency(report)
+    rates = (_next_token(report), _first_token(report), _output(report), _output_cost(report))
+    if report.get("serving.held_requests", 1.0) < 1:
+        rates = tuple(replace(each, number="–", unit="", details=("does not fit",), state="plain") for each in rates)
+    return (memory, *rates[:3], requests, *rates[3:])
 
 
 def _split(value: float | None, unit: str, significant: int = 3) -> tuple[str, str]:
@@ -215,14 +212,15 @@ def _output(report: Report) -> Headline:
 
 def _concurrency(report: Report) -> Headline:
     """Requests that are decoded together, of those that the cache holds at full length."""
-    asked, most = report.scenario.serving.concurrency, report.get("serving.max_concurrency")
+    asked, most = report.scenario.serving.concurrency, report.get("serving.held_requests")
     held = report.get("serving.kv_capacity_tokens")
     over = most is not None and asked > most
-    unit = "" if most is None else f"of {format_quantity(most, 'count')} at most"
+    unit = "" if not most else f"of {format_quantity(most, 'count')} at most"
     cache = None if held is None else f"cache: {format_quantity(held, 'tokens')} tokens"
-    details = _lines("more than fit at once" if over else None, cache)
+    short = "more than fit at once" if most else "not one fits"
+    details = _lines(short if over else None, cache)
     number = format_quantity(asked, "count")
-    return Headline("serving.max_concurrency", "Requests", number, unit, details, "bad" if over else "plain")
+    return Headline("serving.held_requests", "Requests", number, unit, details, "bad" if over else "plain")
 
 
 def _output_cost(report: Report) -> Headline:

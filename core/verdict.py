@@ -71,6 +71,9 @@ def _spans(report: Report) -> Iterator[tuple[str, bool]]:
         yield f"Not possible: {label}: {illegal.message}.", True
         return
     yield _fit(report) + " ", not _fits(report)
+    if report.get("serving.held_requests", 1.0) < 1:
+        yield "Not one request fits, so there are no rates.", False
+        return
     over, deadline = report.get("training.over_deadline", 0.0), report.scenario.training.deadline
     if not report.progresses:
         yield "No progress: failures come faster than restarts. ", True
@@ -91,7 +94,7 @@ def _is_saturated(report: Report) -> bool:
 
 def _fit(report: Report) -> str:
     headroom, usable = report["memory.headroom_bytes"], report["memory.usable_bytes"]
-    spare, most = format_quantity(abs(headroom), "bytes"), report.get("serving.max_concurrency")
+    spare, most = format_quantity(abs(headroom), "bytes"), report.get("serving.held_requests")
     if not _fits(report):
         besides = "driver and slack" if most is None else "what the engine leaves free"
         needs = f"needs {gib(usable - headroom)} of {gib(usable)} GiB with {besides}"

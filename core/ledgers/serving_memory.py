@@ -10,7 +10,7 @@ from typing import Any
 
 from ..model.layers import Model
 from ..numeric import Number, ceil, floor, largest, maximum, minimum, where
-from ..scenario import Scenario
+from ..scenario import Scenario, Serving
 from ..serving.expert_ranks import expert_ranks
 from ..serving.settings import Settings
 from ..terms import formula
@@ -93,6 +93,18 @@ def tokens_of(sequences: Number, tokens: Number) -> Number:
 def full_sequences(pool: Number, tokens: Number) -> Number:
     """Sequences of full length that the cache of one engine is sure to hold."""
     return floor(pool / tokens)
+
+
+@formula("n", "tokens")
+def planned_length(context: Number, prompt: Number, output: Number) -> Number:
+    """Length of the longest sequence that is planned, or of a request where that is longer."""
+    return maximum(context, prompt + output)
+
+
+@formula("B_max", "sequences")
+def whole_sequences(full: Number, held: Number) -> Number:
+    """Whole sequences of those that the cache of one engine holds, at most those of full length."""
+    return maximum(0.0, minimum(full, floor(held)))
 
 
 @formula("total", "B")
@@ -204,6 +216,11 @@ class ServingMemory:
             largest(cache.sequence(self.sharing.length(tokens)) for cache in self.caches)
         )
         return held_bytes(*self.sharing.bytes(self.kv_budget, sequence, self.caches))
+
+    def held_requests(self, serving: Serving) -> Number:
+        """Requests at their full length, or at the longest that is planned, that all engines hold at once."""
+        length = planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
+        return all_sequences(whole_sequences(self.full_sequences, self.held(length)), self.replicas)
 
 
 def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> ServingMemory:

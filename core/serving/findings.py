@@ -62,8 +62,10 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
 
 
 def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
-    """Time to first token or time per token is over its target."""
+    """Time to first token or time per token is over its target; a plan that holds no request has neither."""
     serving = plan.scenario.serving
+    if values["serving.held_requests"] < 1:
+        return
     tpot, ttft = values.get("serving.tpot_s"), values["serving.ttft_s"]
     if tpot is not None and tpot > serving.tpot_target:
         message = f"A token takes {_over(tpot, serving.tpot_target)}."
@@ -125,12 +127,13 @@ def kernel_ceiling(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     yield Finding("kernel-ceiling", "hint", message, "serving.concurrency")
 
 
-def longer_than_context(plan: Plan, _values: dict[str, Any]) -> Iterator[Finding]:
+def longer_than_context(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     """Prompt and output do not fit into the longest sequence, or that not into the model's."""
     serving, longest = plan.scenario.serving, plan.model.spec.max_context
     whole = int(serving.prompt_tokens + serving.output_tokens)
     if whole > serving.max_context:
         message = f"Prompt and output are {_count(whole)} tokens, more than the {_count(serving.max_context)} planned."
+        message += f" The cache holds {_count(values['serving.held_requests'])} such requests."
         edit = Edit(f"Max context {whole}", (("serving.max_context", whole),))
         yield Finding("longer-than-context", "warning", message, "serving.max_context", (edit,))
     if 0 < longest < serving.max_context:

@@ -236,6 +236,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.kv_bytes_per_token_per_gpu": memory.kv_per_token_per_gpu,
         "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.pool, memory.replicas),
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
+        "serving.held_requests": memory.held_requests(plan.scenario.serving),
     }
     output, drafting = serving.output_tokens, steady.drafting
     values |= _speculative(plan) | _first_token_parts(plan)

@@ -193,6 +193,7 @@ def serving_report(concurrency: int = 32) -> Report:
         "serving.tpot_s": tpot,
         "serving.output_tokens_per_s": concurrency / tpot,
         "serving.max_concurrency": 316.0,
+        "serving.held_requests": 316.0,
         "serving.kv_capacity_tokens": 1.31e6,
         "memory.kv_budget_bytes": 1.31e6 * 40960.0,
         "serving.kv_bytes_per_token_per_gpu": 40960.0,

@@ -198,7 +198,7 @@ def test_latencies_stand_beside_their_targets() -> None:
 
 
 def test_more_requests_than_the_cache_holds_stand_out() -> None:
-    requests = headline(serving_report(serving__max_concurrency=8.0), "Requests")
+    requests = headline(serving_report(serving__held_requests=8.0), "Requests")
     assert (requests.number, requests.unit, requests.state) == ("32", "of 8 at most", "bad")
     assert requests.details[0] == "more than fit at once"
 
@@ -216,3 +216,23 @@ def test_losses_of_a_cycle_with_drafts_are_told_of_its_tokens() -> None:
     cycle = report["serving.tpot_s"] * report["serving.speculative_tokens_per_cycle"]
     assert report["communication.exposed_seconds"] / cycle == pytest.approx(0.135, abs=0.005)
     assert "exposed traffic takes 14 %" in verdict(report).text
+
+
+def test_requests_longer_than_the_context_are_counted_at_their_own_length() -> None:
+    plan = load_scenario("deepseek-v3-h200-serve")
+    long = evaluate(plan.with_("serving.prompt_tokens", 32768))
+    assert (long["serving.held_requests"], long["serving.max_concurrency"]) == (96, 776)
+    assert "256 of at most 96 requests" in verdict(long).text
+    assert headline(long, "Requests").unit == "of 96 at most"
+    assert "holds 96 such requests" in next(f.message for f in long.findings if f.code == "longer-than-context")
+    short = evaluate(plan)
+    assert short["serving.held_requests"] == short["serving.max_concurrency"]
+
+
+def test_a_plan_without_room_for_a_request_has_no_rates() -> None:
+    report = evaluate(load_scenario("deepseek-v3-h200-serve").with_("serving.weight_format", "bf16"))
+    for label in ("Time per token", "Time to first token", "Throughput", "Cost"):
+        assert (headline(report, label).number, headline(report, label).details) == ("–", ("does not fit",))
+    assert headline(report, "Requests").details[0] == "not one fits"
+    assert verdict(report).text.endswith("Not one request fits, so there are no rates.")
+    assert not any("target" in finding.code for finding in report.findings)

@@ -205,6 +205,7 @@ def serving_report(**changes: object) -> Report:
         "serving.output_tokens_per_s": 1905.0,
         "serving.requests_per_s": 3.7,
         "serving.max_concurrency": 327.0,
+        "serving.held_requests": 327.0,
         "serving.kv_bytes_per_token": 327_680.0,
         "serving.kv_capacity_tokens": 1_340_000.0,
         "serving.p99_ttft_s": 0.61,
