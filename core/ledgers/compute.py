@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..catalogue import table
+from ..model.block import Block
+from ..model.kinds.mixer import present
 from ..model.layers import Mixer, Model
 from ..numeric import Number
 from ..scenario import Training
@@ -52,6 +54,18 @@ def head_flops(hidden: Number, vocabulary: Number) -> Number:
 def layers_flops(layers: Number, block: Number) -> Number:
     """Forward FLOPs of a token in some equal blocks."""
     return layers * block
+
+
+@formula("L + n_mtp", "layers", "DeepSeek-V3, arXiv 2412.19437, section 2.2")
+def layers_with_modules(layers: Number, modules: Number) -> Number:
+    """Layers of the last kind with the blocks of modules that predict further tokens."""
+    return layers + modules
+
+
+@formula("F_head + n_mtp·(F_head + 4·h²)", "FLOP/token", "DeepSeek-V3, arXiv 2412.19437, section 2.2")
+def heads_flops(head: Number, modules: Number, hidden: Number) -> Number:
+    """Forward FLOPs of a token in the output head, and in the head and the projection of each prediction module."""
+    return head + modules * (head + 4 * hidden**2)
 
 
 @formula("F_fwd", "FLOP/token", leaves_out="embedding lookup (bytes only)")
@@ -124,10 +138,22 @@ def _core(mixer: Mixer, pair: Number, sequence: Number) -> Number:
     return limited_core_flops(mixer.core_flops(sequence, 0.0), sequence)
 
 
+def trained_groups(model: Model) -> list[tuple[Number, Block]]:
+    """Groups of equal blocks that a trained token passes, those of prediction modules with the last layer's."""
+    groups, modules = list(model.groups), model.spec.mtp_modules
+    if present(modules):
+        layers, block = groups[model.last_group]
+        groups[model.last_group] = layers_with_modules(layers, modules), block
+    return groups
+
+
 def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
-    """FLOPs of a token of a sequence, asked of each kind of block."""
+    """FLOPs of a trained token of a sequence, asked of each kind of block.
+
+    Prediction modules count as the model: they are trained with it, on every token.
+    """
     parts: list[tuple[Number, Number, Number]] = []
-    for layers, block in model.groups:
+    for layers, block in trained_groups(model):
         mixer = block.mixer
         pair = mixer.pair_flops()
         parts.append(
@@ -141,6 +167,8 @@ def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
     for more in parts[1:]:
         linear, core, full = add_flops(linear, more[0]), add_flops(core, more[1]), add_flops(full, more[2])
     head = head_flops(model.hidden, model.spec.vocabulary)
+    if present(model.spec.mtp_modules):
+        head = heads_flops(head, model.spec.mtp_modules, model.hidden)
     return ComputeLedger(linear, core, full, head, forward_flops(linear, core, head))
 
 

@@ -182,13 +182,13 @@ class TrainedStates:
         width, pipeline = states.widths.gathered, states.layout.pipeline
         if states.zero == 3:
             root = gathered_root_bytes(width, first, last, rank.embedding, rank.head)
-            root = add_bytes(root, kept_blocks_bytes(width, pipeline, rank.blocks_on(self.stage)))
+            root = add_bytes(root, kept_blocks_bytes(width, pipeline, rank.gathered_on(self.stage)))
             held = where(pipeline > 1, 0.0, 2.0)
         elif states.zero == 2 and states.framework["fp32_shards"]:
             root, held = states.whole(width, self.psi), 0.0
         else:
             return nothing_held(), nothing_held()
-        block = largest_present(layers, rank.blocks, larger_block)
+        block = largest_present(layers, rank.gathered_blocks, larger_block)
         return root, add_bytes(root, gathered_block_bytes(width, block, last, rank.head_matrix, held))
 
     def step_copy(self) -> Number:

@@ -65,6 +65,12 @@ def expert_shards(expert_replicas: Number, replicas: Number) -> Number:
     return maximum(1, expert_replicas / replicas)
 
 
+@formula("P_r", "parameters", "routed experts that one rank alone holds are not sharded")
+def gathered_experts(routed: Number, shards: Number) -> Number:
+    """Routed experts of a block that ZeRO-3 gathers: all where several ranks share them, else none."""
+    return where(shards > 1, routed, 0.0)
+
+
 @formula("ψ − P_mat", "parameters")
 def outer_parameters(parameters: Number, matrices: Number) -> Number:
     """Parameters outside the matrices of blocks: embedding, head, norms and biases."""
@@ -182,9 +188,20 @@ class RankParameters:
         last = flag(stage == self.layout.pipeline - 1)
         return add_parameters(blocks, count.layers_parameters(last * modules, shares[self.model.last_group]))
 
-    def blocks_on(self, stage: Number) -> Number:
-        """Parameters of the blocks of a stage on a rank."""
-        return _sum(self.kinds.on(stage), self.blocks)
+    @cached_property
+    def gathered_blocks(self) -> tuple[Number, ...]:
+        """Parameters of one block of each group that ZeRO-3 gathers; experts no other rank holds are never sharded."""
+        if not self.any_routed:
+            return self.common
+        shards = self.expert_shards
+        return tuple(
+            add_parameters(common, gathered_experts(routed, shards))
+            for common, routed in zip(self.common, self.routed, strict=True)
+        )
+
+    def gathered_on(self, stage: Number) -> Number:
+        """Parameters of the blocks of a stage that ZeRO-3 gathers on a rank."""
+        return self._with_modules(stage, self.gathered_blocks)
 
     def matrices_on(self, stage: Number) -> Number:
         """Parameters in the matrices of the blocks of a stage on a rank, routed experts apart."""

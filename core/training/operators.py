@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ledgers.compute import FORWARD_PASSES, ONE_PASS
+from ..ledgers.compute import FORWARD_PASSES, ONE_PASS, trained_groups
 from ..machine.device import NOTHING
 from ..model.kinds.mixer import add_core_flops
 from ..model.layers import Model
@@ -117,7 +117,7 @@ def block_operators(scenario: Scenario, model: Model, layout: Layout, step: Step
     passes = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
     products: dict[str, Operator] = {}
     others: dict[str, Operator] = {}
-    for (layers, _), block in zip(model.groups, step.pipeline.blocks, strict=True):
+    for (layers, _), block in zip(trained_groups(model), step.pipeline.blocks, strict=True):
         blocks = block_count(layers, layout.pipeline, layout.micro_batches)
         for product in block.products:
             _add(products, _product(product, passes[0], blocks, step.machine.memory_rate))

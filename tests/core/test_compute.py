@@ -163,3 +163,19 @@ def test_batch_tokens_of_a_2t_run_with_exact_flops() -> None:
 def test_a_matrix_product_of_4096_cubed() -> None:
     # 2·M·K·N: one of 4096³ is 137.44 GFLOP
     assert compute.linear_flops(4096 * 4096) * 4096 == pytest.approx(137.439e9, rel=5e-6)
+
+
+def test_prediction_modules_are_trained_and_count() -> None:
+    cluster = {"cluster__gpus": 64, "parallelism__pp": 8, "parallelism__ep": 8}
+    without, one, two = (evaluate(plan("deepseek-v3", **cluster, model__mtp_modules=n)) for n in (0, 1, 2))
+    model = build(catalogue().models["deepseek-v3"])
+    block = model.groups[model.last_group][1]
+    core = block.mixer.pair_flops() * (4096 + 1) / 2
+    module = 2 * block.matrix_parameters() + core + 2 * (2 * 7168**2 + 7168 * 129280)
+    key = "compute.forward_flops_per_token"
+    assert one[key] - without[key] == pytest.approx(module, rel=1e-9)
+    assert two[key] - one[key] == pytest.approx(module, rel=1e-9)
+    for key in ("compute.model_flops_per_step", "compute.hardware_flops_per_step"):
+        assert two[key] > one[key] > without[key]
+    experts = [next(p.flops for p in each.points if "expert" in p.name) for each in (without, one)]
+    assert experts[1] / experts[0] == pytest.approx(59 / 58)

@@ -75,3 +75,28 @@ def test_split_experts_keep_their_biases() -> None:
     matrices, biases = 128 * 3 * 2880 * 2880, 128 * (2 * 2880 + 2880)
     assert whole.routed_share == matrices + biases
     assert split.routed_share == matrices / 8 + biases
+
+
+@pytest.mark.parametrize(("ep", "gathers"), [(64, False), (32, True)])
+def test_a_pipeline_gathers_only_experts_that_are_sharded(ep: int, gathers: bool) -> None:
+    memory = memory_of(
+        "deepseek-v3",
+        cluster__gpus=1024,
+        parallelism__pp=16,
+        parallelism__ep=ep,
+        parallelism__zero=3,
+        training__global_batch=1024,
+    )
+    gathered = memory.stage(7.0).items["gathered"]
+    common = memory.rank.common_on(7.0) + memory.rank.common[-1]
+    routed = memory.rank.routed_on(7.0) + memory.rank.routed[-1]
+    assert gathered == pytest.approx(memory.widths.gathered * (common + gathers * routed))
+
+
+def test_sharding_weights_adds_only_shards_and_a_gradient_where_each_rank_has_its_own_experts() -> None:
+    usual: dict[str, Any] = {"cluster__gpus": 1024, "parallelism__pp": 16, "parallelism__ep": 64}
+    usual |= {"training__recompute": "full", "training__global_batch": 15360}
+    first, third = (memory_of("deepseek-v3", **usual, parallelism__zero=zero).stage(7.0) for zero in (1, 3))
+    rank = memory_of("deepseek-v3", **usual).rank
+    # the shards beside what is gathered, and the 16-bit gradients of the one block being reduced
+    assert third.total == pytest.approx(first.total + 2 * rank.common_on(7.0) / 64 + 2 * rank.common[-1])
