@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..model.kinds.mixer import present
+from ..ledgers.compute import trained_groups
 from ..model.layers import Model
 from ..numeric import Number
 from ..scenario import Scenario
 from ..sums import times_bytes, times_seconds, total_bytes, total_seconds
-from ..terms import formula
 from .block import BlockTime, Exchange, ExpertTraffic
 from .layout import Layout
 from .ledger_rows import Row, block_passes, both_passes, forward_passes, ledger_row, present_degree
@@ -20,21 +19,11 @@ _KINDS = {"all-gather": ("all-gather", "reduce-scatter")}
 _BEHIND = "compute of another micro-batch"
 
 
-@formula("L + n_mtp", "layers")
-def with_modules(layers: Number, modules: Number) -> Number:
-    """Layers of a kind with those of modules that predict further tokens."""
-    return layers + modules
-
-
 def expert_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
     """Dispatch and combine over the expert parallel group, and the gathering of rows where experts are split."""
-    modules = model.spec.mtp_modules
-    counts = [layers for layers, _ in model.groups]
-    if present(modules):
-        counts[model.last_group] = with_modules(counts[model.last_group], modules)
     blocks = [
         (block_passes(layers, layout.pipeline, layout.micro_batches, 1.0), block, block.experts)
-        for layers, block in zip(counts, step.pipeline.blocks, strict=True)
+        for (layers, _), block in zip(trained_groups(model), step.pipeline.blocks, strict=True)
         if block.experts
     ]
     if not blocks:
