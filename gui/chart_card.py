@@ -145,7 +145,7 @@ class ChartCard(Surface):
             "QToolButton::menu-indicator { image: none; width: 0; }"
         )
         self.switch.setStyleSheet(
-            "QToolButton { border: 0; border-bottom: 2px solid transparent; padding: 1px 5px;"
+            "QToolButton { border: 0; border-bottom: 2px solid transparent; padding: 1px 3px; font-size: 11px;"
             f" color: {theme.muted}; }}"
             f"QToolButton:checked {{ color: {theme.text}; border-bottom-color: {theme.accent}; }}"
             f"QToolButton:hover, QToolButton:focus {{ color: {theme.accent}; }}"

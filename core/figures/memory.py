@@ -116,8 +116,9 @@ def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
 
 
 def _name_of_peak(report: Report, rows: list[tuple[str, Items]]) -> str:
-    """The row whose items are the results of the report, "" where it is in a run of stages."""
-    return rows[0][0] if len(rows) == 1 else f"stage {report['memory.peak_stage']:.0f}"
+    """The row whose items are the results of the report, by itself or as the fullest of a run of stages."""
+    stage = f"stage {report.get('memory.peak_stage', 0):.0f}"
+    return stage if any(name == stage for name, _ in rows) else max(rows, key=lambda row: sum(row[1].values()))[0]
 
 
 def _stack(row: int, name: str, items: Items, limit: float, linked: bool) -> Iterator[Bar]:

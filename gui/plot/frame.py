@@ -155,6 +155,11 @@ def reach(figure: Figure, ink: Ink, width: float) -> float:
     return max(ends)
 
 
+def first_result(figure: Figure) -> float:
+    """The first row of bars that are results of the plan: it is in sight until a person scrolls."""
+    return min((bar.row for bar in figure.bars if bar.link), default=0.0)
+
+
 def visible_part(figure: Figure, frame: Frame) -> Figure:
     """The figure without the labels of what lies outside the view."""
 

@@ -23,7 +23,7 @@ from ...core.figures.figure import Axis, Bar, Figure
 from ...core.figures.lettering import Text, letter
 from ..ink import Ink
 from ..theme import Theme
-from .frame import Frame, Margins, held, larger, margins, reach, rows_in, view_range, visible_part, zoomed
+from .frame import Frame, Margins, first_result, held, larger, margins, reach, rows_in, view_range, visible_part, zoomed
 from .hover import Element, anchor, element_at, elements
 from .paint import Brushwork, paint_more, paint_notice, paint_ring
 from .scene import Canvas, PanZoomBox
@@ -67,7 +67,7 @@ class PlotView(pg.GraphicsView):
         self._touched: Element | None = None
         self._moved = False
         self._scrolled = self._reach = 0.0
-        self._loose = self._ringed = False
+        self._loose = self._ringed = self._browsed = False
         self.setMinimumSize(160, 100)
         self.box = PanZoomBox()
         self.addItem(self.box)
@@ -88,7 +88,7 @@ class PlotView(pg.GraphicsView):
         shown = replace(figure, x=held(before.x, figure.x), y=held(before.y, figure.y)) if grows else figure
         self.figure = figure
         if before.name != figure.name:
-            self._moved, self._scrolled = False, 0.0
+            self._moved = self._browsed = False
         if shown == before and not (settle and self._loose):
             return
         self._shown = shown
@@ -105,7 +105,7 @@ class PlotView(pg.GraphicsView):
 
     def reset_view(self) -> None:
         """The whole figure, as it was before panning and zooming."""
-        self._moved, self._scrolled = False, 0.0
+        self._moved = self._browsed = False
         self._lay_out()
 
     @property
@@ -176,7 +176,8 @@ class PlotView(pg.GraphicsView):
         if not self.zoomable:
             self._moved = False
         if self._shown.y.categories:
-            self._scrolled = max(0.0, min(self._scrolled, self._rows_hidden()))
+            wanted = self._scrolled if self._browsed else first_result(self._shown)
+            self._scrolled = max(0.0, min(wanted, self._rows_hidden()))
             top = y[0] + self._scrolled
             y = (top, top + rows_in(self._shown.y, self.box.height()))
             x = (x[0], max(x[1], self._reach))
@@ -195,7 +196,7 @@ class PlotView(pg.GraphicsView):
         return axis.high - axis.low - rows_in(axis, self.box.height()) if axis.categories else 0.0
 
     def _scroll(self, rows: float) -> None:
-        self._scrolled += rows
+        self._scrolled, self._browsed = self._scrolled + rows, True
         self._set_ranges()
         self._repaint()
 

@@ -255,6 +255,15 @@ def test_rows_that_do_not_fit_are_scrolled_to(view: Show) -> None:
     assert plot.frame().y_range[0] == MANY.y.low
 
 
+def test_a_row_that_is_the_result_is_in_sight_until_a_person_scrolls(view: Show) -> None:
+    fullest = replace(MANY.bars[15], link="memory.weights_bytes")
+    plot = view(replace(MANY, bars=(*MANY.bars[:15], fullest, *MANY.bars[16:])))
+    low, high = plot.frame().y_range
+    assert low < 15 < high
+    wheel(plot, 20.0, low + 1, 100)
+    assert plot.frame().y_range[0] == MANY.y.low
+
+
 def test_keys_bring_rows_out_of_sight_into_it(view: Show, qtbot: QtBot) -> None:
     plot = view(MANY)
     qtbot.keyClick(plot, Qt.Key.Key_Left)
