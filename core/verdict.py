@@ -14,6 +14,7 @@ from .units import digits, format_quantity
 #: A loss below this share of the time is not worth a clause.
 _WORTH_SAYING = 0.02
 _BUBBLE = "the pipeline's bubble costs"
+_UNEVEN = "uneven stages cost"
 _RANKS = "waiting of attention ranks costs"
 _SEVERITIES = ("error", "warning", "hint")
 _BOUND = {
@@ -133,8 +134,8 @@ def _times(value: float, reference: float) -> str:
 
 
 def _largest_loss(report: Report, losses: dict[str, float], whole: float) -> list[str]:
-    """The clause of the largest loss of a plan that fits; of the bubble where that is what binds."""
-    if report["time.bottleneck"] == "pipeline":
+    """The clause of the largest loss of a plan that fits; of idle time where that is what binds a served token."""
+    if report["time.bottleneck"] == "pipeline" and report["kind"] == "serving":
         losses = {words: seconds for words, seconds in losses.items() if words in (_BUBBLE, _RANKS)}
     if not _fits(report):
         return []
@@ -144,8 +145,12 @@ def _largest_loss(report: Report, losses: dict[str, float], whole: float) -> lis
 
 
 def _training_losses(report: Report) -> dict[str, float]:
-    """What takes time of the step without computing: exposed traffic by group, the bubble, the optimizer."""
-    losses = {_BUBBLE: report.get("time.bubble_s", 0.0), "the optimizer costs": report.get("time.optimizer_s", 0.0)}
+    """What takes time of the step without computing: exposed traffic by group, idle stages, the optimizer."""
+    losses = {
+        _BUBBLE: report.get("time.bubble_s", 0.0),
+        _UNEVEN: report.get("time.uneven_s", 0.0),
+        "the optimizer costs": report.get("time.optimizer_s", 0.0),
+    }
     for traffic in report.communication:
         words = f"exposed {traffic.group} traffic costs"
         losses[words] = losses.get(words, 0.0) + traffic.exposed_seconds

@@ -15,6 +15,7 @@ from .words import percent, plural, seconds
 #: What comes on top of the kernels of a training step, in this order: result, name, series.
 _TRAINING = (
     ("time.bubble_s", "bubble", "bubble"),
+    ("time.uneven_s", "uneven stages", "bubble"),
     ("time.exposed_communication_s", "exposed traffic", "communication"),
     ("time.optimizer_s", "optimizer", "optimizer"),
     ("time.straggler_s", "stragglers", "straggler"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..numeric import Number
+from ..numeric import Number, maximum
 from ..terms import formula
 from .days import compute_floor
 
@@ -15,10 +15,18 @@ def straggler_seconds(step: Number, straggler: Number) -> Number:
     return step - step / straggler
 
 
+@formula("m·(t_max − t_mean)", "s")
+def uneven_seconds(steady: Number, slowest: Number, mean: Number) -> Number:
+    """Time that the mean stage of a pipeline waits for the slowest one, over the micro-batches of a step."""
+    return maximum(0.0, steady - steady * mean / slowest)
+
+
 @formula("t_id", "s", leaves_out="nothing: kernels below the peak, recomputation and fixed costs are in it")
-def ideal_seconds(step: Number, straggler: Number, bubble: Number, exposed: Number, optimizer: Number) -> Number:
+def ideal_seconds(
+    step: Number, straggler: Number, bubble: Number, uneven: Number, exposed: Number, optimizer: Number
+) -> Number:
     """Time of a step in which nothing waits: the kernels of the micro-batches one after the other."""
-    return step - straggler - bubble - exposed - optimizer
+    return step - straggler - bubble - uneven - exposed - optimizer
 
 
 @formula("t_int", "s", "Young 1974; Daly 2006")
@@ -37,11 +45,13 @@ def losses(values: dict[str, Any], gpus: Number, peak: Number) -> dict[str, Any]
     """The parts of a step's wall time, by result key; they add up to `time.effective_s`."""
     step = values["time.step_s"]
     straggler = straggler_seconds(step, values["time.straggler_factor"])
-    waits = (values[f"time.{name}_s"] for name in ("bubble", "exposed_communication", "optimizer"))
+    uneven = uneven_seconds(values["time.steady_s"], values["time.stage_s"], values["time.mean_stage_s"])
+    bubble, exposed, optimizer = (values[f"time.{name}_s"] for name in ("bubble", "exposed_communication", "optimizer"))
     interruptions = interruption_seconds(step, values["training.effective_ratio"])
     return {
         "time.compute_floor_s": compute_floor(values["compute.model_flops_per_step"], gpus, peak),
-        "time.ideal_s": ideal_seconds(step, straggler, *waits),
+        "time.ideal_s": ideal_seconds(step, straggler, bubble, uneven, exposed, optimizer),
+        "time.uneven_s": uneven,
         "time.straggler_s": straggler,
         "time.interruptions_s": interruptions,
         "time.effective_s": effective_seconds(step, interruptions),

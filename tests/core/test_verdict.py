@@ -78,9 +78,13 @@ def test_a_missed_deadline_is_said_and_its_card_is_red() -> None:
     assert headline(in_time, "Training").state == "plain"
 
 
-def test_a_pipeline_bound_plan_is_told_its_bubble_and_not_a_larger_wait() -> None:
+def test_a_pipeline_bound_plan_is_told_its_largest_wait() -> None:
     assert "Pipeline bound: " in verdict(training_report(time__bottleneck="pipeline")).text
-    assert verdict(training_report(time__bottleneck="pipeline")).text.endswith("the pipeline's bubble costs 4.1 %.")
+    step = training_report()["time.step_s"]
+    waiting = training_report(time__bottleneck="pipeline", time__bubble_s=0.14 * step)
+    assert verdict(waiting).text.endswith("the pipeline's bubble costs 14 %.")
+    uneven = training_report(time__bottleneck="pipeline", time__bubble_s=0.14 * step, time__uneven_s=0.3 * step)
+    assert verdict(uneven).text.endswith("uneven stages cost 30 %.")
 
 
 def test_a_saturated_plan_says_so_and_not_how_long_the_first_token_takes() -> None:

@@ -12,7 +12,7 @@ from triledger.core.figures.waterfall import waterfall
 from triledger.core.report import Report
 from triledger.core.working import explain
 
-PARTS = ("ideal", "bubble", "exposed_communication", "optimizer", "straggler", "interruptions")
+PARTS = ("ideal", "bubble", "uneven", "exposed_communication", "optimizer", "straggler", "interruptions")
 TRAINING = [name for name in catalogue().presets if load_scenario(name).kind == "training"]
 
 
@@ -71,10 +71,10 @@ def test_every_bar_starts_where_the_one_before_ends() -> None:
     assert [start for start, _ in parts[1:]] == pytest.approx([end for _, end in parts[:-1]], rel=1e-3)
     assert whole == (0.0, pytest.approx(parts[-1][1], rel=1e-3))
     assert chart.y.categories == (
-        *("kernels", "bubble", "exposed traffic", "stragglers", "interruptions"),
+        *("kernels", "bubble", "uneven stages", "exposed traffic", "stragglers", "interruptions"),
         "in all",
     )
-    assert chart.title == "41 % of the time is at peak; kernels below it cost 25 %"
+    assert chart.title == "41 % of the time is at peak; kernels below it cost 24 %"
     assert all(chart.x.low <= end <= chart.x.high for _, end in ends(chart))
 
 
