@@ -39,11 +39,8 @@ def recommended_chunk(tokens: Number, prompt: Number) -> Number:
 
 
 def chunk_values(plan: Plan) -> dict[str, Any]:
-    """The recommended chunk, where prompts run together with decoding and some chunk keeps the target.
-
-    It is sought for one batch that decodes; many at once, as behind a slider, go without.
-    """
-    if plan.settings.engine.prefill_first or plan.pools or is_array(plan.steady.decode.seconds):
+    """The recommended chunk, where prompts run together with decoding and some chunk keeps the target."""
+    if plan.settings.engine.prefill_first or plan.pools:
         return {}
     with unrecorded():
         tokens = _largest(plan)
