@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from ..model.layers import Matrix
 from ..numeric import Number, is_array, maximum
 from ..sums import times_bytes, times_seconds, total_bytes, total_seconds
 from ..terms import formula
 from . import kernels
 from .rates import Format, Rates
-from .settings import Settings, tiles, tuned_sizes
+from .settings import Settings, row_grid, tiles, tuned_sizes
 
 
 @formula("Σ F", "FLOP")
@@ -99,7 +101,7 @@ class Rank:
     units: Number
     experts: Format
     plain: Format
-    #: Seconds of matrix products at tuned batch sizes, which several passes share.
+    #: Seconds of matrix products at tuned batch sizes, one or all (None) of them, which several passes share.
     timed: dict[tuple[Number, ...], tuple[Number, Number]] = field(default_factory=dict, compare=False)
 
     def matrix(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> Operator:
@@ -122,14 +124,23 @@ class Rank:
         )
 
     def _at_size(self, matrix: Matrix, number: Format, weights: Number, rows: Number) -> tuple[Number, Number]:
-        """Seconds of the mathematics and of the kernel at a tuned batch size."""
-        inner, columns = matrix.inputs, matrix.outputs
-        if is_array(rows, inner, columns, weights):
+        """Seconds of the mathematics and of the kernel at a tuned batch size; an array of these is looked up."""
+        inner, columns, many = matrix.inputs, matrix.outputs, is_array(rows)
+        if is_array(inner, columns, weights) or (many and self._differs(number)):
             return self._timed(inner, columns, number, weights, rows)
-        key = inner, columns, id(number), rows
+        sizes = np.asarray(row_grid()) if many else rows
+        key = inner, columns, id(number), None if many else rows
         if key not in self.timed:
-            self.timed[key] = self._timed(inner, columns, number, weights, rows)
-        return self.timed[key]
+            self.timed[key] = self._timed(inner, columns, number, weights, sizes)
+        math, seconds = self.timed[key]
+        if many:
+            places = np.searchsorted(sizes, rows)
+            return math[places], seconds[places]
+        return math, seconds
+
+    def _differs(self, number: Format) -> bool:
+        """Whether plans of an array run a format at rates of their own."""
+        return is_array(*vars(number).values(), self.units, self.rates.memory, self.settings.device.k_half)
 
     def _timed(
         self, inner: Number, columns: Number, number: Format, weights: Number, rows: Number
