@@ -8,11 +8,8 @@ from typing import Any
 
 from .notation import value_of
 from .numeric import is_array
-from .sums import add_bytes, add_seconds, times_bytes, times_seconds
+from .sums import MULTIPLES, SUMS
 from .terms import Term, origin_of, plain
-
-_ADDED = (add_seconds, add_bytes)
-_TIMES = (times_seconds, times_bytes)
 
 
 def bearer(value: Any) -> Any:
@@ -34,7 +31,7 @@ def parts(value: Any, known: Container[int] = ()) -> list[Any]:
     term = origin_of(value)
     if not isinstance(term, Term):
         return [value]
-    if term.formula in _ADDED:
+    if term.formula in SUMS:
         added = [term.inputs["first"], term.inputs["second"]]
     elif (last := _last_of_chain(term)) is not None:
         added = [term.inputs["total"], last]
@@ -50,7 +47,7 @@ def _taken_apart(value: Any, known: Container[int]) -> list[Any]:
 def multiple(value: Any) -> tuple[Any, Any] | None:
     """Count and thing of something done several times, or None."""
     term = origin_of(value)
-    if not isinstance(term, Term) or term.formula not in _TIMES:
+    if not isinstance(term, Term) or term.formula not in MULTIPLES:
         return None
     count, thing = (term.inputs[name] for name in term.formula.parameters)
     return count, thing
@@ -58,7 +55,7 @@ def multiple(value: Any) -> tuple[Any, Any] | None:
 
 def is_wrapper(term: Term) -> bool:
     """Whether a formula only adds up or repeats, so that its name says less than that of its place."""
-    return term.formula in (*_ADDED, *_TIMES)
+    return term.formula in (*SUMS, *MULTIPLES)
 
 
 def _passed(term: Term) -> str | None:

@@ -1,4 +1,4 @@
-"""Sums and multiples of times and bytes, as formulas, so that the working shows them."""
+"""Sums and multiples, one of each unit, as formulas, so that the working shows them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,62 @@ def times_bytes(count: Number, moved: Number) -> Number:
     return count * moved
 
 
+@formula("Σ bytes", "B/token")
+def add_token_bytes(first: Number, second: Number) -> Number:
+    """Bytes of a token in two things."""
+    return first + second
+
+
+@formula("Σ F", "FLOP")
+def add_flops(first: Number, second: Number) -> Number:
+    """FLOPs of two things."""
+    return first + second
+
+
+@formula("n·F", "FLOP")
+def times_flops(count: Number, flops: Number) -> Number:
+    """FLOPs of something done several times."""
+    return count * flops
+
+
+@formula("Σ F", "FLOP/token")
+def add_token_flops(first: Number, second: Number) -> Number:
+    """FLOPs of a token in two things."""
+    return first + second
+
+
+@formula("Σ ψ", "parameters")
+def add_parameters(first: Number, second: Number) -> Number:
+    """Parameters of two things."""
+    return first + second
+
+
+@formula("Σ", "elements")
+def add_elements(first: Number, second: Number) -> Number:
+    """Elements of two things."""
+    return first + second
+
+
+@formula("Σ n", "times")
+def add_times(first: Number, second: Number) -> Number:
+    """How often two things happen."""
+    return first + second
+
+
+@formula("n·m", "times")
+def times_count(count: Number, each: Number) -> Number:
+    """How often something happens that is done several times in each of several."""
+    return count * each
+
+
+#: The sums and the multiples; a result made of them alone says less than that of its place.
+SUMS = (add_seconds, add_bytes, add_token_bytes, add_flops, add_token_flops, add_parameters, add_elements, add_times)
+MULTIPLES = (times_seconds, times_bytes, times_flops, times_count)
+
+
 def total_seconds(values: Sequence[Number]) -> Number:
-    """Sum of some times, as a chain of additions."""
-    return reduce(add_seconds, values)
+    """Sum of some times, as a chain of additions; 0 where there are none."""
+    return reduce(add_seconds, values) if values else 0.0
 
 
 def total_bytes(values: Sequence[Number]) -> Number:

@@ -13,11 +13,12 @@ from ..catalogue import table
 from ..model.block import Block
 from ..numeric import Number, is_array, minimum, where
 from ..scenario import Scenario
+from ..sums import add_token_bytes
 from ..terms import formula
 from ..training.layout import Layout
 from .adapters import adapter_bytes, adapters_of
 from .saved import Keeping, Kept, ffn_kept, mixer_kept
-from .saved.keeping import TENSORS, kept_sum
+from .saved.keeping import TENSORS
 
 
 @formula("norms", "B/token", TENSORS)
@@ -99,7 +100,7 @@ def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
     masks = dropout_masks(block.hidden, block.input_norms, share) if training.dropout else 0.0
     layer = layer_bytes(norms, masks, mixing.tensors, mixing.scores, ffn.tensors)
     if keeping.adapters:
-        layer = reduce(kept_sum, adapter_bytes(block, keeping.adapters, keeping.tensor, share), layer)
+        layer = reduce(add_token_bytes, adapter_bytes(block, keeping.adapters, keeping.tensor, share), layer)
     transient = transient_bytes(block.hidden, stream, ffn.backward if block.has_ffn else mixing.backward)
     if training.recompute not in ("full", "op-level"):
         return BlockActivations(layer, transient, mixing.passed_on)
@@ -108,7 +109,9 @@ def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
     if training.recompute == "full":
         return BlockActivations(checkpoint, working, mixing.passed_on)
     selected = _selected(block, mixing, ffn, keeping)
-    return BlockActivations(kept_sum(checkpoint, selected), without_selected(working, selected), mixing.passed_on)
+    return BlockActivations(
+        add_token_bytes(checkpoint, selected), without_selected(working, selected), mixing.passed_on
+    )
 
 
 def _reads_stream(block: Block, keeping: Keeping) -> bool:
@@ -133,13 +136,13 @@ def _norms(block: Block, keeping: Keeping) -> Number:
         norms = norm_bytes(hidden, block.input_norms, inputs, copies, outputs, share)
     if block.norms == block.input_norms:
         return norms
-    return kept_sum(norms, norm_bytes(hidden, block.norms - block.input_norms, inputs, copies, 0, share))
+    return add_token_bytes(norms, norm_bytes(hidden, block.norms - block.input_norms, inputs, copies, 0, share))
 
 
 def _selected(block: Block, mixing: Kept, ffn: Kept, keeping: Keeping) -> Number:
     """Outputs that recomputation by operator keeps; the last matrix of a block is among them."""
     last = checkpoint_bytes(block.hidden, keeping.share, keeping.element)
-    return kept_sum(kept_sum(mixing.selected, ffn.selected), last)
+    return add_token_bytes(add_token_bytes(mixing.selected, ffn.selected), last)
 
 
 # ---------------------------------------------------------------- micro-batches in flight

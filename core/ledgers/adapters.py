@@ -15,12 +15,13 @@ from ..model.block import Block
 from ..model.kinds.attention import GroupedAttention
 from ..model.kinds.feed_forward import Experts, FeedForward, FeedForwardKind
 from ..model.kinds.latent import LatentAttention
-from ..model.kinds.mixer import Mixer, add_parameters, present
+from ..model.kinds.mixer import Mixer, present
 from ..model.kinds.single import SideBySide
 from ..model.layers import Model
 from ..model.parameters import layers_parameters
 from ..numeric import Number
 from ..scenario import Training
+from ..sums import add_parameters
 from ..terms import formula
 
 _LORA = "Hu 2021, arXiv 2106.09685"

@@ -6,6 +6,7 @@ A multiply-add is two FLOPs. Biases, norms, activations, softmax and rotary embe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 from ..catalogue import table
@@ -14,6 +15,7 @@ from ..model.kinds.mixer import present
 from ..model.layers import Mixer, Model
 from ..numeric import Number
 from ..scenario import Training
+from ..sums import add_token_flops
 from ..terms import formula
 from .adapters import active_adapters, adapters_of
 
@@ -125,12 +127,6 @@ class ComputeLedger:
     forward: Number
 
 
-@formula("Σ", "FLOP/token")
-def add_flops(first: Number, second: Number) -> Number:
-    """Sum over groups of blocks."""
-    return first + second
-
-
 def _core(mixer: Mixer, pair: Number, sequence: Number) -> Number:
     """FLOPs of a token in the core of one block, mean over a sequence."""
     if mixer.looks_back_fully:
@@ -163,9 +159,7 @@ def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
                 layers_flops(layers, full_mask_core_flops(pair, sequence)),
             )
         )
-    linear, core, full = parts[0]
-    for more in parts[1:]:
-        linear, core, full = add_flops(linear, more[0]), add_flops(core, more[1]), add_flops(full, more[2])
+    linear, core, full = (reduce(add_token_flops, each) for each in zip(*parts, strict=True))
     head = head_flops(model.hidden, model.spec.vocabulary)
     if present(model.spec.mtp_modules):
         head = heads_flops(head, model.spec.mtp_modules, model.hidden)

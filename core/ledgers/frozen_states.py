@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import cached_property, reduce
 
 from ..catalogue import table
-from ..model.kinds.mixer import add_parameters
 from ..model.parameters import layers_parameters
 from ..numeric import Number, largest, where
 from ..scenario import Training
-from ..sums import add_bytes, times_bytes
+from ..sums import add_bytes, add_parameters, times_bytes
 from ..terms import formula
 from .adapters import Adapters, column_adapter, common_adapters, linears, routed_adapters
 from .states import Held, States
@@ -142,7 +141,7 @@ class FrozenStates:
         width = states.widths.weights
         weights = states.sharded if states.zero == 3 and not self._apart else states.whole
         if states.scenario.parallelism.schedule == "dualpipe":
-            base = resident_bytes(2.0, base)
+            base = times_bytes(2.0, base)
         return {
             "weights": add_bytes(base, weights(width, self.trained)),
             "gradients": self._gradients(),

@@ -9,14 +9,14 @@ from functools import reduce
 
 from ..model import parameters as count
 from ..model.kinds.feed_forward import Experts, routed_share
-from ..model.kinds.mixer import add_parameters, present
+from ..model.kinds.mixer import present
 from ..model.layers import Block, Model
 from ..numeric import Number, ceil, largest, maximum, where
 from ..scenario import Scenario
 from ..serving.expert_ranks import ExpertRanks, expert_ranks
 from ..serving.experts import group_share, padded_size
 from ..serving.settings import Settings, WeightFormat
-from ..sums import add_bytes, total_bytes
+from ..sums import add_bytes, add_parameters, total_bytes
 from ..terms import formula
 from .serving_stages import Stage, stages_of
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..catalogue import table
-from ..model.kinds.mixer import add_parameters
 from ..numeric import Number, both, where
 from ..scenario import Scenario
-from ..sums import add_bytes
+from ..sums import add_bytes, add_parameters, times_bytes
 from ..training.layout import Layout
 from .training_items import (
     gathered_block_bytes,
@@ -149,7 +148,7 @@ class TrainedStates:
         states, width = self.states, self.states.widths.weights
         whole = states.zero < 2 or (states.zero == 2 and not states.framework["fp32_shards"])
         weights = (states.whole if whole else states.sharded)(width, psi)
-        return resident_bytes(2.0, weights) if states.scenario.parallelism.schedule == "dualpipe" else weights
+        return times_bytes(2.0, weights) if states.scenario.parallelism.schedule == "dualpipe" else weights
 
     def _variance(self) -> Number:
         """Second moments: of all parameters, of those outside the matrices of blocks, or of rows and columns."""

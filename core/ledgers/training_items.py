@@ -35,12 +35,6 @@ def layers_held(layers: Number, held: Number) -> Number:
     return layers * held
 
 
-@formula("Σ", "B/token")
-def add_held(first: Number, second: Number) -> Number:
-    """What two sets of layers keep."""
-    return first + second
-
-
 @formula("n/L", "share")
 def offloaded_share(offloaded: Number, layers: Number) -> Number:
     """Share of the layers whose activations are kept on the host, the same on every stage."""

@@ -15,7 +15,7 @@ from ..model.layers import Model
 from ..model.parameters import layers_parameters
 from ..numeric import Number, is_array, largest, where
 from ..scenario import Scenario
-from ..sums import add_bytes
+from ..sums import add_bytes, add_token_bytes
 from ..sums import total_bytes as total_of
 from ..training.layout import Layout
 from .activations import block_activations, checkpoint_bytes, in_flight, keeping_of
@@ -23,7 +23,6 @@ from .frozen_states import FrozenStates, adapter_means, frozen_means
 from .states import Held, States, TrainedStates, state_widths
 from .training_items import (
     activation_peak,
-    add_held,
     bucket_bytes,
     dispatch_buffer_bytes,
     embedding_output_bytes,
@@ -144,7 +143,7 @@ class TrainingMemory:
         """What the layers of a stage keep of one token."""
         kept = layers_held(layers[0], self.kept[0].held)
         for n, block in zip(layers[1:], self.kept[1:], strict=True):
-            kept = add_held(kept, layers_held(n, block.held))
+            kept = add_token_bytes(kept, layers_held(n, block.held))
         return kept
 
     def _on_device(self, static: dict[str, Number]) -> dict[str, Number]:

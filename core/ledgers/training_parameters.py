@@ -11,9 +11,10 @@ from typing import Any
 
 from ..model import parameters as count
 from ..model.kinds.feed_forward import Experts
-from ..model.kinds.mixer import add_parameters, present
+from ..model.kinds.mixer import present
 from ..model.layers import Model
 from ..numeric import Number, maximum, where
+from ..sums import add_parameters
 from ..terms import formula
 from ..training.layout import Layout
 from ..training.stage_kinds import StageKinds

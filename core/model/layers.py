@@ -12,14 +12,14 @@ from functools import cached_property, reduce
 import numpy as np
 
 from ..numeric import Number, is_array
-from ..sums import total_bytes
+from ..sums import add_elements, add_parameters, total_bytes
 from . import cache
 from . import parameters as count
 from .block import Block
 from .build import NORM_VECTORS, build_block
 from .kinds.attention import GroupedAttention
 from .kinds.feed_forward import Experts, FeedForward
-from .kinds.mixer import Matrix, Mixer, add_elements, add_parameters, present
+from .kinds.mixer import Matrix, Mixer, present
 from .order import layer_kinds, layer_order, layers_before
 from .spec import ModelSpec
 

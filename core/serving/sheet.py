@@ -12,7 +12,7 @@ from ..numeric import Number, is_array
 from ..report import Sheet
 from ..roofline import knee, right_of_knee
 from ..scenario import Scenario
-from ..sums import total_bytes, total_seconds
+from ..sums import add_token_flops, total_bytes, total_seconds
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, points, pools, speculative
@@ -92,7 +92,7 @@ def _compute(plan: Plan) -> dict[str, Any]:
     """FLOPs of a decoded token at the mean context, and of one decode step of all GPUs."""
     model = plan.model
     linear, core = (
-        reduce(compute.add_flops, [compute.layers_flops(layers, each(block)) for layers, block in model.groups])
+        reduce(add_token_flops, [compute.layers_flops(layers, each(block)) for layers, block in model.groups])
         for each in (
             lambda block: compute.linear_flops(block.matrix_parameters()),
             lambda block: block.mixer.decode_core_flops(plan.steady.context),

@@ -13,7 +13,7 @@ from functools import cached_property
 from ..machine.collectives import Collective, Group, collective
 from ..numeric import Number, is_array, where
 from ..scenario import Scenario
-from ..sums import add_seconds, times_bytes, times_seconds, total_bytes, total_seconds
+from ..sums import add_seconds, times_bytes, times_count, times_seconds, total_bytes, total_seconds
 from .layout import Layout
 from .overlap import exposed_behind
 from .pipeline import PipelineTime
@@ -250,7 +250,7 @@ class DataParallel:
         )
         piped = sharded_exposed_in_pipeline(layout.layers, layout.pipeline, gather, ahead, scatter, back, both_ends)
         waited = where(layout.pipeline > 1, piped, alone)
-        gathers = where(layout.pipeline > 1, 1.0, times_bytes(2.0, layout.micro_batches))
+        gathers = where(layout.pipeline > 1, 1.0, times_count(2.0, layout.micro_batches))
         return self._sharded_flows((gathers, self._reductions), weights, gradients, waited)
 
     def _sharded_flows(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from ..ledgers.compute import trained_groups
 from ..model.layers import Model
 from ..numeric import Number
 from ..scenario import Scenario
-from ..sums import times_bytes, times_seconds, total_bytes, total_seconds
+from ..sums import add_times, times_bytes, times_count, times_seconds, total_bytes, total_seconds
 from .block import BlockTime, Exchange, ExpertTraffic
 from .layout import Layout
 from .ledger_rows import Row, block_passes, both_passes, forward_passes, ledger_row, present_degree
@@ -37,7 +38,7 @@ def expert_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTime
         sent, seconds, exposed, times = [], [], [], []
         for count, block, exchanged in blocks:
             one = of(exchanged)
-            times.append(times_bytes(count, both_passes(1.0, again, 1.0)))
+            times.append(times_count(count, both_passes(1.0, again, 1.0)))
             sent.append(times_bytes(times[-1], one.sent))
             seconds.append(times_seconds(times[-1], one.seconds))
             exposed.append(times_seconds(count, _exposed(block, exchanged, one.seconds, again)))
@@ -49,7 +50,7 @@ def expert_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTime
                 "expert parallel",
                 size,
                 outside,
-                total_bytes(times),
+                reduce(add_times, times),
                 total_bytes(sent),
                 total_seconds(seconds),
                 behind,

@@ -8,10 +8,10 @@ from typing import Any
 from ..ledgers import training_memory as held
 from ..ledgers.frozen_states import frozen_width
 from ..ledgers.training_items import optimizer_bytes
-from ..model.kinds.mixer import add_parameters
 from ..model.layers import Model
 from ..numeric import Number, maximum
 from ..scenario import Scenario
+from ..sums import add_parameters
 from . import days
 from .layout import Layout
 

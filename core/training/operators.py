@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 from ..ledgers.compute import FORWARD_PASSES, ONE_PASS, trained_groups
 from ..machine.device import NOTHING
-from ..model.kinds.mixer import add_core_flops
 from ..model.layers import Model
 from ..numeric import Number, is_array
 from ..report import Point
 from ..roofline import Roof
 from ..scenario import Scenario
-from ..sums import add_bytes, add_seconds, total_bytes
+from ..sums import add_bytes, add_flops, add_seconds, add_times, total_bytes
 from ..terms import formula
 from .block import BlockTime, Core, Product
 from .layout import Layout
@@ -92,18 +91,12 @@ class Operator:
         """The same kernels in blocks of two kinds."""
         return Operator(
             self.name,
-            add_core_flops(self.flops, other.flops),
+            add_flops(self.flops, other.flops),
             add_bytes(self.moved, other.moved),
             add_seconds(self.seconds, other.seconds),
             self.bound,
-            add_kernels(self.launches, other.launches),
+            add_times(self.launches, other.launches),
         )
-
-
-@formula("Σ", "kernels")
-def add_kernels(first: Number, second: Number) -> Number:
-    """Kernels of two things."""
-    return first + second
 
 
 @formula("n", "kernels")

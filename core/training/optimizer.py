@@ -10,14 +10,12 @@ from functools import reduce
 from typing import NamedTuple
 
 from ..catalogue import table
-from ..ledgers.compute import step_flops
 from ..ledgers.training_memory import TrainingMemory
 from ..machine.device import Machine
-from ..model.kinds.mixer import add_core_flops, add_parameters
 from ..model.layers import Block, Model
 from ..numeric import Number, largest, maximum, minimum
 from ..scenario import Scenario
-from ..sums import add_seconds
+from ..sums import add_bytes, add_flops, add_parameters, add_seconds, times_bytes, times_flops
 from ..terms import formula
 from .layout import Layout
 
@@ -59,10 +57,16 @@ def orthogonal_moved(rows: Number, columns: Number, count: Number) -> Number:
     return 10 * count * minimum(rows, columns) * (4 * maximum(rows, columns) + 5 * minimum(rows, columns))
 
 
-@formula("W/n", "", "matrices dealt over all ranks of a stage", "gathering of updates")
-def dealt(work: Number, tensor: Number, ranks: Number) -> Number:
-    """Work of one rank on the matrices of a stage."""
-    return work / (tensor * ranks)
+@formula("F/n", "FLOP", "matrices dealt over all ranks of a stage", "gathering of updates")
+def dealt_flops(flops: Number, tensor: Number, ranks: Number) -> Number:
+    """FLOPs of one rank on the matrices of a stage."""
+    return flops / (tensor * ranks)
+
+
+@formula("bytes/n", "B", "matrices dealt over all ranks of a stage", "gathering of updates")
+def dealt_bytes(moved: Number, tensor: Number, ranks: Number) -> Number:
+    """Bytes that one rank moves for the matrices of a stage."""
+    return moved / (tensor * ranks)
 
 
 @formula("F/Π_s", "s")
@@ -114,33 +118,31 @@ def _orthogonal(
 ) -> tuple[Number, Number, Number]:
     """FLOPs, bytes and seconds of making updates orthogonal, of a rank of the stage with most."""
     ranks = layout.data_group.ranks if scenario.parallelism.zero else 1.0
-    kinds = memory.rank.kinds
+    kinds, blocks = memory.rank.kinds, [block for _, block in model.groups]
     flops, moved = (
         dealt(
             largest(
-                _of_layers(kinds.on(stage), [_of_block(block, one) for _, block in model.groups])
+                reduce(add, map(times, kinds.on(stage), [reduce(add, _of_matrices(block, one)) for block in blocks]))
                 for stage in kinds.distinct
             ),
             layout.tensor,
             ranks,
         )
-        for one in (orthogonal_flops, orthogonal_moved)
+        for one, add, times, dealt in (
+            (orthogonal_flops, add_flops, times_flops, dealt_flops),
+            (orthogonal_moved, add_bytes, times_bytes, dealt_bytes),
+        )
     )
     return flops, moved, orthogonal_seconds(flops, machine.kept_rate)
 
 
-def _of_layers(layers: tuple[Number, ...], each: list[Number]) -> Number:
-    """Work on some layers of each group."""
-    return reduce(add_core_flops, map(step_flops, each, layers))
-
-
-def _of_block(block: Block, one: Callable[[Number, Number, Number], Number]) -> Number:
-    """Work on all matrices of a block."""
+def _of_matrices(block: Block, one: Callable[[Number, Number, Number], Number]) -> list[Number]:
+    """Work on the matrices of a block."""
     work = [one(each.inputs, each.outputs, 1.0) for each in block.projections(1)]
     if block.experts:
         routed = block.experts.expert_projections(1)
         work += [one(each.inputs, each.outputs, block.experts.experts) for each in routed]
-    return reduce(add_core_flops, work)
+    return work
 
 
 def _stages(model: Model, memory: TrainingMemory) -> list[Number]:

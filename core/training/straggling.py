@@ -35,5 +35,5 @@ def delayed(rows: list[Row], step: StepTime, reliability: Reliability) -> tuple[
         )
         for (row, outside), more in zip(rows, late, strict=True)
     ]
-    ideal = add_seconds(step.ideal, total_seconds(late)) if late else step.ideal
+    ideal = add_seconds(step.ideal, total_seconds(late))
     return longer, replace(step, ideal=ideal, seconds=step_seconds(ideal, step.straggler))

@@ -6,7 +6,7 @@ from ..machine.collectives import collective
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum, where
 from ..scenario import Scenario
-from ..sums import add_bytes, times_bytes, times_seconds
+from ..sums import add_bytes, times_bytes, times_count, times_seconds
 from ..terms import formula
 from .expert_traffic import expert_rows
 from .layout import Layout
@@ -86,9 +86,10 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
     hides = scenario.overlap.tp_backward or layout.sp
     ahead = block_passes(layout.layers, layout.pipeline, layout.micro_batches, again)
     back = block_passes(layout.layers, layout.pipeline, layout.micro_batches, 1.0)
-    back_bytes = times_bytes(times_bytes(back, pairs), sent)
+    ahead_times, back_times = times_count(ahead, pairs), times_count(back, pairs)
+    back_bytes = times_bytes(back_times, sent)
     if layout.sp:
-        back_bytes = add_bytes(back_bytes, times_bytes(times_bytes(back, pairs), gathered))
+        back_bytes = add_bytes(back_bytes, times_bytes(back_times, gathered))
     rows = [
         ledger_row(
             "tensor parallel, forward",
@@ -97,8 +98,8 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             "tensor parallel",
             layout.tensor,
             group.outside,
-            times_bytes(ahead, pairs),
-            times_bytes(times_bytes(ahead, pairs), sent),
+            ahead_times,
+            times_bytes(ahead_times, sent),
             times_seconds(ahead, block.forward.tensor_traffic),
             "matrix products, in chunks" if scenario.overlap.tp_forward and layout.sp else "",
             times_seconds(ahead, block.forward.tensor),
@@ -110,7 +111,7 @@ def _tensor_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTim
             "tensor parallel",
             layout.tensor,
             group.outside,
-            times_bytes(back, pairs),
+            back_times,
             back_bytes,
             times_seconds(back, block.backward.tensor_traffic),
             "gradient products" if hides else "",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...model.kinds.attention import CrossAttention, GroupedAttention, width_of_heads
 from ...numeric import Number, where
+from ...sums import add_token_bytes
 from ...terms import formula
-from .keeping import TENSORS, Keeping, Kept, kept_sum, mixer_kept
+from .keeping import TENSORS, Keeping, Kept, mixer_kept
 
 
 @formula("q, k, v, o", "B/token", TENSORS)
@@ -72,9 +73,9 @@ def _(mixer: GroupedAttention, keeping: Keeping) -> Kept:
     else:
         kept = attention_bytes(heads, kv_heads, *sizes, element)
     if mixer.qk_norm:
-        kept = kept_sum(kept, qk_norm_bytes(heads, kv_heads, mixer.head_dim, element))
+        kept = add_token_bytes(kept, qk_norm_bytes(heads, kv_heads, mixer.head_dim, element))
     if further := 2 * mixer.output_gate + mixer.inner_norm:
-        kept = kept_sum(kept, further_outputs(width_of_heads(heads, mixer.value_dim), further, element))
+        kept = add_token_bytes(kept, further_outputs(width_of_heads(heads, mixer.value_dim), further, element))
     selected = selected_attention(heads, kv_heads, *sizes, element) if keeping.by_operator else 0.0
     gradients = attention_bytes(heads, kv_heads, *sizes, element)
     return Kept(kept, scores_kept(heads, keeping), gradients, selected, mixer.kv_share(keeping.tensor))
@@ -86,4 +87,4 @@ def _(mixer: CrossAttention, keeping: Keeping) -> Kept:
     kept = across_bytes(heads, mixer.head_dim, mixer.value_dim, keeping.element)
     queries = qk_norm_bytes(heads, 0.0, mixer.head_dim, keeping.element)
     selected = kept if keeping.by_operator else 0.0
-    return Kept(kept_sum(kept, queries), scores_kept(heads, keeping), kept, selected)
+    return Kept(add_token_bytes(kept, queries), scores_kept(heads, keeping), kept, selected)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...model.kinds.feed_forward import Experts, FeedForward
 from ...model.kinds.mixer import present
 from ...numeric import Number, maximum
+from ...sums import add_token_bytes
 from ...terms import formula
-from .keeping import TENSORS, Keeping, Kept, ffn_kept, kept_sum
+from .keeping import TENSORS, Keeping, Kept, ffn_kept
 
 _ROUTED = "copies of a token at its experts; Shazeer 2017, arXiv 1701.06538"
 
@@ -114,16 +115,18 @@ def _(ffn: Experts, keeping: Keeping) -> Kept:
     saved = inner_saved(ffn.gated, keeping)
     copied = 2 * element if keeping.keeps_input("gate", "up") else element
     kept = routed_bytes(rows, ffn.width, copied, ffn.size, split, saved)
-    kept = kept_sum(kept, router_bytes(ffn.experts, keeping.share))
+    kept = add_token_bytes(kept, router_bytes(ffn.experts, keeping.share))
     if present(ffn.latent):
-        kept = kept_sum(kept, compressed_bytes(ffn.latent, keeping.share, element))
+        kept = add_token_bytes(kept, compressed_bytes(ffn.latent, keeping.share, element))
     alive = _alive(ffn.gated, keeping)
     if keeping.framework["expert_loop"]:
-        kept = kept_sum(kept, gathered_sums(ffn.width))
+        kept = add_token_bytes(kept, gathered_sums(ffn.width))
         gradients = looped_gradients(rows, ffn.width, element, ffn.size, alive, ffn.experts)
     else:
         gradients = routed_gradients(rows, ffn.width, element, ffn.size, split, alive)
     if not present(ffn.shared_size):
         return Kept(kept, 0.0, gradients)
     shared = ffn_kept(ffn.shared(), keeping)
-    return Kept(kept_sum(kept, shared.tensors), 0.0, larger_gradients(gradients, shared.backward), shared.selected)
+    return Kept(
+        add_token_bytes(kept, shared.tensors), 0.0, larger_gradients(gradients, shared.backward), shared.selected
+    )

@@ -11,16 +11,9 @@ from ...model.kinds.feed_forward import FeedForwardKind
 from ...model.kinds.mixer import Mixer
 from ...numeric import Number
 from ...scenario import Training
-from ...terms import formula
 from ..adapters import Adapters
 
 TENSORS = "tensors saved for backward, counted; Korthikanti 2022, arXiv 2205.05198"
-
-
-@formula("Σ", "B/token")
-def kept_sum(first: Number, second: Number) -> Number:
-    """Sum of kept tensors."""
-    return first + second
 
 
 class Kept(NamedTuple):

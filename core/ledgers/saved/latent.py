@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ...model.kinds.latent import LatentAttention
 from ...numeric import Number
+from ...sums import add_token_bytes
 from ...terms import formula
 from .attention import scores_kept
-from .keeping import TENSORS, Keeping, Kept, kept_sum, mixer_kept
+from .keeping import TENSORS, Keeping, Kept, mixer_kept
 
 _SOURCE = "tensors saved for backward, counted; DeepSeek-V2, arXiv 2405.04434"
 
@@ -53,8 +54,8 @@ def _(mixer: LatentAttention, keeping: Keeping) -> Kept:
     sizes = (mixer.nope_dim, mixer.rope_dim, mixer.value_dim)
     expanded = expanded_bytes(heads, *sizes, element)
     held = attention_output(heads, mixer.value_dim, element) if keeping.expanded_again else expanded
-    kept = kept_sum(latents_bytes(mixer.q_rank, mixer.kv_rank, mixer.rope_dim, keeping.share, element), held)
+    kept = add_token_bytes(latents_bytes(mixer.q_rank, mixer.kv_rank, mixer.rope_dim, keeping.share, element), held)
     if mixer.indexes:
-        kept = kept_sum(kept, index_bytes(mixer.index_heads, mixer.index_dim, mixer.index_topk, element))
+        kept = add_token_bytes(kept, index_bytes(mixer.index_heads, mixer.index_dim, mixer.index_topk, element))
     selected = selected_latent(heads, *sizes, element) if keeping.by_operator else 0.0
     return Kept(kept, scores_kept(heads, keeping), expanded, selected, expanded_elements(heads, *sizes))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import reduce
 
 from ...model.kinds.single import NoFeedForward, NoMixer, SideBySide, SingleFeedForward, SingleMixer
-from .keeping import Keeping, Kept, ffn_kept, kept_sum, mixer_kept
+from ...sums import add_token_bytes
+from .keeping import Keeping, Kept, ffn_kept, mixer_kept
 
 
 @mixer_kept.register(NoMixer)
@@ -24,4 +25,4 @@ def _(ffn: NoFeedForward | SingleFeedForward, keeping: Keeping) -> Kept:
 @mixer_kept.register
 def _(mixer: SideBySide, keeping: Keeping) -> Kept:
     parts = [mixer_kept(part, keeping) for part in mixer.parts]
-    return Kept(*(reduce(kept_sum, each) for each in zip(*parts, strict=True)))
+    return Kept(*(reduce(add_token_bytes, each) for each in zip(*parts, strict=True)))

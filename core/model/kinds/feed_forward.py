@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from ...numeric import Number
+from ...sums import add_parameters
 from ...terms import formula
 from .. import parameters as count
-from .mixer import Matrix, Stream, add_parameters, present
+from .mixer import Matrix, Stream, present
 
 _MOE = "Shazeer 2017, arXiv 1701.06538; shared experts: DeepSeekMoE, arXiv 2401.06066"
 

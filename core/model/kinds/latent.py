@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...numeric import Number, where
+from ...sums import add_elements, add_flops, add_parameters
 from ...terms import formula
 from .attention import heads_share
-from .mixer import Heads, Matrix, Mixer, Stream, add_core_flops, add_elements, add_parameters, pairs_flops, present
+from .mixer import Heads, Matrix, Mixer, Stream, pairs_flops, present
 from .pairs import causal_pairs, windowed
 
 _SOURCE = "arXiv 2405.04434, section 2.1"
@@ -250,10 +251,10 @@ class LatentAttention(Mixer):
 
     def core_flops(self, tokens: Number, context: Number) -> Number:
         core = pairs_flops(self.pair_flops(), self.pairs(tokens, context))
-        return add_core_flops(core, self._index_flops(tokens, context)) if self.indexes else core
+        return add_flops(core, self._index_flops(tokens, context)) if self.indexes else core
 
     def executed_core_flops(self, tokens: Number, context: Number) -> Number:
-        return add_core_flops(self.core_flops(tokens, context), expanding_flops(context, self.expanding()))
+        return add_flops(self.core_flops(tokens, context), expanding_flops(context, self.expanding()))
 
     def decode_core_flops(self, context: Number) -> Number:
         return self.absorbed_core_flops(1, context)
@@ -262,4 +263,4 @@ class LatentAttention(Mixer):
         """FLOPs of the core when the latent itself is attended to; the matrices cost what they cost expanded."""
         pair = absorbed_pair_flops(self.heads, self.kv_rank, self.rope_dim)
         core = pairs_flops(pair, self.pairs(tokens, context))
-        return add_core_flops(core, self._index_flops(tokens, context)) if self.indexes else core
+        return add_flops(core, self._index_flops(tokens, context)) if self.indexes else core

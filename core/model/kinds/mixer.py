@@ -197,21 +197,3 @@ def pairs_flops(pair: Number, pairs: Number) -> Number:
 def tokens_flops(token: Number, tokens: Number) -> Number:
     """FLOPs of a core whose work is the same for every token."""
     return token * tokens
-
-
-@formula("Σ", "elements")
-def add_elements(first: Number, second: Number) -> Number:
-    """Elements of two things."""
-    return first + second
-
-
-@formula("Σ", "parameters")
-def add_parameters(first: Number, second: Number) -> Number:
-    """Parameters of two things."""
-    return first + second
-
-
-@formula("Σ", "FLOP")
-def add_core_flops(first: Number, second: Number) -> Number:
-    """FLOPs of two things."""
-    return first + second

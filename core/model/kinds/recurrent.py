@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...numeric import Number
+from ...sums import add_flops
 from ...terms import formula
-from .mixer import Matrix, Mixer, State, Stream, add_core_flops, tokens_flops
+from .mixer import Matrix, Mixer, State, Stream, tokens_flops
 
 _LIGHTNING = "arXiv 2501.08313"
 _DELTA = "arXiv 2412.06464"
@@ -201,7 +202,7 @@ class DeltaNet(Mixer):
         )
 
     def _convolved(self, core: Number, tokens: Number) -> Number:
-        return add_core_flops(core, tokens_flops(convolution_flops(self.conv_size, self.channels()), tokens))
+        return add_flops(core, tokens_flops(convolution_flops(self.conv_size, self.channels()), tokens))
 
     def core_flops(self, tokens: Number, context: Number) -> Number:
         token = delta_flops(self.value_heads, self.key_dim, self.value_dim)

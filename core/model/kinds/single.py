@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ...numeric import Number, largest
+from ...sums import add_elements, add_flops, add_parameters
 from ...terms import formula
 from .feed_forward import FeedForwardKind
-from .mixer import Matrix, Mixer, State, Stream, add_core_flops, add_elements, add_parameters
+from .mixer import Matrix, Mixer, State, Stream
 from .recurrent import split_share
 
 
@@ -132,7 +133,7 @@ class SideBySide(Mixer):
         )
 
     def core_flops(self, tokens: Number, context: Number) -> Number:
-        return reduce(add_core_flops, [part.core_flops(tokens, context) for part in self.parts])
+        return reduce(add_flops, [part.core_flops(tokens, context) for part in self.parts])
 
     def executed_core_flops(self, tokens: Number, context: Number) -> Number:
-        return reduce(add_core_flops, [part.executed_core_flops(tokens, context) for part in self.parts])
+        return reduce(add_flops, [part.executed_core_flops(tokens, context) for part in self.parts])

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...numeric import Number
+from ...sums import add_flops, add_parameters
 from ...terms import formula
-from .mixer import Matrix, Mixer, State, Stream, add_core_flops, add_parameters, tokens_flops
+from .mixer import Matrix, Mixer, State, Stream, tokens_flops
 from .recurrent import convolution_flops, convolution_state, split_share, streamed_elements
 
 _MAMBA = "arXiv 2312.00752"
@@ -153,7 +154,7 @@ class Mamba(Mixer):
 
     def core_flops(self, tokens: Number, context: Number) -> Number:
         convolution = tokens_flops(convolution_flops(self.conv_size, self.inner), tokens)
-        return add_core_flops(tokens_flops(mamba_flops(self.inner, self.state_size), tokens), convolution)
+        return add_flops(tokens_flops(mamba_flops(self.inner, self.state_size), tokens), convolution)
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class Mamba2(Mixer):
         return State(ssm_state(self.inner, self.state_size), convolution_state(self.conv_size, self.channels()))
 
     def _convolved(self, core: Number, tokens: Number) -> Number:
-        return add_core_flops(core, tokens_flops(convolution_flops(self.conv_size, self.channels()), tokens))
+        return add_flops(core, tokens_flops(convolution_flops(self.conv_size, self.channels()), tokens))
 
     def core_flops(self, tokens: Number, context: Number) -> Number:
         return self._convolved(tokens_flops(mamba2_flops(self.inner, self.state_size), tokens), tokens)

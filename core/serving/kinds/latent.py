@@ -15,9 +15,9 @@ from ...model.kinds.latent import (
     index_pair_flops,
     latent_elements,
 )
-from ...model.kinds.mixer import Matrix, add_core_flops, pairs_flops, present
+from ...model.kinds.mixer import Matrix, pairs_flops, present
 from ...numeric import Number
-from ...sums import add_bytes, add_seconds
+from ...sums import add_bytes, add_flops, add_seconds
 from .. import kernels
 from ..operators import Operator, Rank
 from .mixing import DECODE, PROMPT, Mixing
@@ -65,7 +65,7 @@ class Latent(Mixing):
         index = self._absorbed(pairs_flops(pair, kernels.step_pairs(sequences, context)), moved)
         return Operator(
             DECODE,
-            add_core_flops(core.flops, index.flops),
+            add_flops(core.flops, index.flops),
             add_bytes(core.bytes, index.bytes),
             add_seconds(core.math, index.math),
             add_seconds(core.memory, index.memory),
@@ -90,7 +90,7 @@ class Latent(Mixing):
         flops = pairs_flops(pair, kernels.all_pairs(prompts, seen))
         if mixer.indexes:
             each = index_pair_flops(mixer.index_heads, mixer.index_dim)
-            flops = add_core_flops(flops, pairs_flops(each, kernels.all_pairs(prompts, pairs)))
+            flops = add_flops(flops, pairs_flops(each, kernels.all_pairs(prompts, pairs)))
         width = latent_elements(mixer.nope_dim, mixer.rope_dim)
         math = kernels.prefill_attention_seconds(flops, keys, width, rates.attention, device.s_half, device.small_head)
         moved = kernels.element_bytes(prompts, keys, self.elements, self.width)

@@ -10,9 +10,8 @@ from dataclasses import replace
 from ...ledgers.adapters import Adapters, Linear
 from ...ledgers.frozen_states import frozen_width
 from ...model import parameters as count
-from ...model.kinds.mixer import add_parameters
 from ...numeric import Number
-from ...sums import total_seconds
+from ...sums import add_parameters, total_seconds
 from ...terms import formula
 from ..overlap import pointwise_bytes
 from .pointwise import Pointwise

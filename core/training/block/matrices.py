@@ -55,21 +55,16 @@ def matrices(work: Work) -> Matrices:
         if machine.cast_bytes:
             ahead.append(_cast(work, tokens, inputs, outputs, first))
             back.append(machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, outputs, 1.0))))
-    weights = sum_of([each.weight_gradient.seconds for each in products])
+    weights = total_seconds([each.weight_gradient.seconds for each in products])
     return Matrices(
         tuple(products),
-        sum_of([each.forward.seconds for each in products]),
-        add_seconds(sum_of([each.input_gradient.seconds for each in products]), weights),
+        total_seconds([each.forward.seconds for each in products]),
+        add_seconds(total_seconds([each.input_gradient.seconds for each in products]), weights),
         weights,
-        sum_of(accumulate),
-        sum_of(ahead),
-        sum_of(back),
+        total_seconds(accumulate),
+        total_seconds(ahead),
+        total_seconds(back),
     )
-
-
-def sum_of(seconds: list[Number]) -> Number:
-    """Sum of some times; 0 where there are none."""
-    return total_seconds(seconds) if seconds else 0.0
 
 
 def _cast(work: Work, tokens: Number, inputs: Number, outputs: Number, first: bool) -> Number:

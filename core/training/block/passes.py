@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import reduce
 
 from ...machine.device import Kernel
 from ...numeric import Number
-from ...sums import add_seconds
+from ...sums import times_bytes, times_seconds, total_bytes, total_seconds
 from ...terms import formula
 from ..overlap import compute_seconds, pass_seconds
 from .dispatch import ExpertTraffic
@@ -121,15 +120,15 @@ class BlockTime:
     experts: ExpertTraffic | None = None
 
 
-@formula("L_g·t_g", "s")
-def group_seconds(layers: Number, seconds: Number) -> Number:
-    """Time of some equal layers."""
-    return layers * seconds
-
-
 @formula("Σ L_g·t_g/L", "s", "layers of each kind, weighted by how many there are")
 def mean_layer_seconds(together: Number, layers: Number) -> Number:
     """Mean over the layers of a model."""
+    return together / layers
+
+
+@formula("Σ L_g·S_g/L", "B", "layers of each kind, weighted by how many there are")
+def mean_layer_bytes(together: Number, layers: Number) -> Number:
+    """Bytes of a layer, mean over the layers of a model."""
     return together / layers
 
 
@@ -154,8 +153,7 @@ def total_of_blocks(counts: Sequence[Number], each: Sequence[Number]) -> Number:
 
 
 def _mean(counts: Sequence[Number], seconds: Sequence[Number], layers: Number) -> Number:
-    together = reduce(add_seconds, map(group_seconds, counts, seconds))
-    return mean_layer_seconds(together, layers)
+    return mean_layer_seconds(total_seconds(list(map(times_seconds, counts, seconds))), layers)
 
 
 def _mean_pass(counts: Sequence[Number], passes: Sequence[Pass], layers: Number) -> Pass:
@@ -177,5 +175,5 @@ def mean_block(counts: Sequence[Number], blocks: Sequence[BlockTime], layers: Nu
         (),
         (),
         mean_of_blocks(total_of_blocks(counts, [each.tensor_pairs for each in blocks]), layers),
-        mean_of_blocks(total_of_blocks(counts, [each.context_sent for each in blocks]), layers),
+        mean_layer_bytes(total_bytes(list(map(times_bytes, counts, [each.context_sent for each in blocks]))), layers),
     )

@@ -11,14 +11,14 @@ from ...machine.device import Machine
 from ...model.layers import Block
 from ...numeric import Number
 from ...scenario import Scenario
-from ...sums import add_seconds
+from ...sums import add_seconds, total_seconds
 from ..layout import Layout
 from ..overlap import half
 from .adapted import with_adapter_kernels
 from .cores import cores
 from .exchange import context_sent, tensor_pairs, with_context_traffic, with_tensor_traffic
 from .experts import RoutedWork
-from .matrices import matrices, sum_of
+from .matrices import matrices
 from .offload import with_host_traffic
 from .passes import BlockTime, Pass, Product
 from .pointwise import pointwise
@@ -37,7 +37,7 @@ class BlockTimer:
         routed = RoutedWork(work, experts) if experts else None
         products, streams = matrices(work), with_adapter_kernels(work, pointwise(work))
         found = cores(work)
-        core, core_back = (sum_of([getattr(each, way) for each in found]) for way in ("forward", "backward"))
+        core, core_back = (total_seconds([getattr(each, way) for each in found]) for way in ("forward", "backward"))
         if routed:
             products, streams = routed.added_to(products), routed.activated(streams)
         forward = Pass(products.forward, core, streams.forward, casts=products.cast_forward, cheap=streams.cheap)
@@ -86,4 +86,4 @@ class BlockTimer:
             again.append(forward.cheap if training.attention == "flash" else forward.attention)
         if training.recompute in ("latent-up", "selective-up"):
             again += [product.forward.seconds for product in products if product.expands]
-        return sum_of(again)
+        return total_seconds(again)
