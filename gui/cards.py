@@ -155,7 +155,7 @@ class Card(Surface):
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._ink = Ink(theme)
-        self.setFixedHeight(86)
+        self.setFixedHeight(90)
         self.setMinimumWidth(110)
 
     def set_theme(self, theme: Theme) -> None:

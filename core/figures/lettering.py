@@ -32,7 +32,7 @@ class Text:
     on: str = ""
     #: Whether lines may run behind it, so that it needs a patch of the ground's colour.
     patch: bool = False
-    #: The rim of the mark it belongs to, where it stands so far off that a thin line should lead there.
+    #: The rim of the mark or the end of the bar it belongs to, where it stands so far off that a thin line leads there.
     leader: tuple[float, float] | None = None
 
 
@@ -87,7 +87,10 @@ def _row_names(figure: Figure, pixel: Pixel, measure: Measure, gap: float) -> li
 
 
 def _label(label: Label, pixel: Pixel, measure: Measure, bounds: Box, gap: float, rules: list[float]) -> Text:
-    """A label at its place; one that starts there gives way to an upright rule, to the right if there is room."""
+    """A label at its place; one that starts there gives way to an upright rule, to the right if there is room.
+
+    Where it comes to stand far off, a line leads back.
+    """
     x, y = pixel(label.x, label.y)
     width, height = measure(label.text, label.bold)
     left = {"left": x + gap, "center": x - width / 2, "right": x - width - gap}[label.align]
@@ -96,7 +99,9 @@ def _label(label: Label, pixel: Pixel, measure: Measure, bounds: Box, gap: float
             left = rule + gap if rule + gap + width <= bounds[2] else rule - gap - width
     left = max(bounds[0], min(left, bounds[2] - width))
     low = y - height / 2 + label.rise * height
-    return Text(label.text, (left, low, left + width, low + height), label.bold, label.series, patch=True)
+    far = label.align == "left" and left > x + gap + width / 2
+    back = (x + gap / 2, y) if far else None
+    return Text(label.text, (left, low, left + width, low + height), label.bold, label.series, patch=True, leader=back)
 
 
 def _segments(figure: Figure, pixel: Pixel) -> list[Box]:

@@ -29,7 +29,7 @@ def roofline(report: Report, baseline: Report | None = None) -> Figure:
         min([knee / 10, *(p.intensity * 0.7 for p in drawn)]),
         max([knee * 12, *(p.intensity * 6 for p in drawn)]),
     )
-    low_y = min([peak / 30, *(p.achieved_flops * 0.6 for p in drawn)])
+    low_y = min([peak / 30, *(p.achieved_flops * 0.45 for p in drawn)])
     # above the roof there is room for names
     high_y = peak * (peak / low_y) ** 0.25
     start = max(low_x, low_y / bandwidth)

@@ -50,7 +50,7 @@ def speculation(report: Report, _baseline: Report | None = None) -> Figure:
     return Figure(
         "speculation",
         _title(float(drafts), curves[1], running, here),
-        f"{digits(float(drafting.tokens))} tokens a cycle; a line for each mean context",
+        f"context {_styles(curves)}; {digits(float(drafting.tokens))} tokens a cycle",
         Axis("sequences decoded together by an engine", _BATCHES[0], _BATCHES[-1], True, log_ticks(1.0, _BATCHES[-1])),
         Axis("times as fast as without drafts", 0.0, high, ticks=linear_ticks(0.0, high)),
         lines=tuple(_line(each) for each in curves),
@@ -65,7 +65,12 @@ def speculation(report: Report, _baseline: Report | None = None) -> Figure:
 def _line(gains: _Gains) -> Line:
     context = f"{count(round(gains.context))} tokens"
     hover = f"contexts of {context}"
-    return Line(context, "prediction", _BATCHES, gains.values, gains.style, 2.2, context, hover)
+    return Line(context, "prediction", _BATCHES, gains.values, gains.style, 2.2, hover=hover)
+
+
+def _styles(curves: list[_Gains]) -> str:
+    """Which line is which: at many requests they run too close together for names beside them."""
+    return ", ".join(f"{count(round(each.context))} {each.style}" for each in curves)
 
 
 def _title(drafts: float, own: _Gains, running: float, here: float) -> str:
