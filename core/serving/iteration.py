@@ -112,7 +112,7 @@ def eager_seconds(seconds: Number, eager: Number, grace: Number) -> Number:
 
 @formula("Σ", "number")
 def add(first: Number, second: Number) -> Number:
-    """Two numbers of the same kind together."""
+    """Two counts of the same kind together."""
     return first + second
 
 
@@ -180,7 +180,7 @@ class Pass:
         )
         self.groups = [(layers, Layer(block, self.rank)) for layers, block in model.groups]
         self.kernels = self._sum(kernels_in_layers, [each.kernels for _, each in self.groups])
-        self.eager = self._sum(eager_layers, [each.eager for _, each in self.groups])
+        self.eager = total_seconds([eager_layers(layers, each.eager) for layers, each in self.groups])
         self.reductions = self._sum(allreduces, [each.block.reductions for _, each in self.groups])
         self.exchanges = self._sum(exchanges, [float(each.routed is not None) for _, each in self.groups])
         self.vocabulary = serving_vocabulary(model, parallel.tp)
@@ -188,7 +188,7 @@ class Pass:
         self.head_weights = kernels.weight_bytes(model.width, self.output_head.outputs, self.rates.head.bits)
 
     def _sum(self, times: Callable[[Number, Number], Number], each: list[Number]) -> Number:
-        """Something that each layer has, over all layers."""
+        """A count that each layer has, over all layers."""
         return reduce(add, [times(layers, one) for (layers, _), one in zip(self.groups, each, strict=True)])
 
     def decode(self, sequences: Number, context: Number) -> Iteration:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..model.layers import Matrix
 from ..numeric import Number, is_array, maximum
-from ..sums import times_bytes, times_seconds, total_bytes, total_seconds
+from ..sums import add_bytes, times_bytes, times_seconds, total_bytes, total_seconds
 from ..terms import formula
 from . import kernels
 from .rates import Format, Rates
@@ -20,12 +20,6 @@ from .settings import Settings, row_grid, tiles, tuned_sizes
 def all_flops(parts: list[Number]) -> Number:
     """FLOPs of several operators."""
     return sum(parts)
-
-
-@formula("Σ", "B")
-def both_bytes(first: Number, second: Number) -> Number:
-    """Bytes of two streams together."""
-    return first + second
 
 
 @formula("max", "s")
@@ -116,7 +110,7 @@ class Rank:
         return Operator(
             matrix.name,
             kernels.matrix_flops(rows, matrix.outputs, matrix.inputs),
-            both_bytes(weights, operands),
+            add_bytes(weights, operands),
             kernels.between_sizes(rows, below, above, math_below, math_above),
             kernels.matrix_memory_seconds(weights, operands, number.streaming, self.rates.memory),
             kernels.between_sizes(rows, below, above, time_below, time_above),

@@ -7,19 +7,12 @@ from dataclasses import replace
 from ..numeric import Number
 from ..report import Point
 from ..roofline import Roof, right_of_knee
-from ..sums import times_bytes, times_seconds, total_seconds
-from ..terms import formula
+from ..sums import times_bytes, times_seconds, total_bytes, total_seconds
 from ..units import format_quantity
 from . import kernels
 from .operators import Operator, all_flops
 from .plan import Plan
 from .rates import has_units
-
-
-@formula("Σ", "B")
-def all_bytes(parts: list[Number]) -> Number:
-    """Bytes of several operators."""
-    return sum(parts)
 
 
 def points(plan: Plan) -> list[Point]:
@@ -42,7 +35,7 @@ def _together(name: str, operators: list[Operator], chunks: Number, peak: Number
     return Operator(
         name,
         kernels.flops_in_all(chunks, all_flops([each.flops for each in operators])),
-        times_bytes(chunks, all_bytes([each.bytes for each in operators])),
+        times_bytes(chunks, total_bytes([each.bytes for each in operators])),
         times_seconds(chunks, total_seconds([each.math for each in operators])),
         times_seconds(chunks, total_seconds([each.memory for each in operators])),
         times_seconds(chunks, total_seconds([each.seconds for each in operators])),

@@ -7,9 +7,9 @@ from ...model.cache import kept_tokens
 from ...model.kinds.attention import CrossAttention, GroupedAttention
 from ...model.kinds.mixer import Matrix
 from ...numeric import Number
-from ...sums import add_seconds
+from ...sums import add_bytes, add_seconds
 from .. import kernels
-from ..operators import Operator, Rank, both_bytes
+from ..operators import Operator, Rank
 from .mixing import DECODE, PROMPT, Mixing
 
 
@@ -53,7 +53,7 @@ class HeadAttention(Mixing):
         scores = kernels.score_traffic(prompts, self.heads, tokens, keys, engine.score_bytes)
         moved, memory = self._cached(prompts, keys), kernels.streaming_seconds(scores, rates.memory)
         seconds = add_seconds(math, memory)
-        return (Operator(PROMPT, flops, both_bytes(moved, scores), math, memory, seconds, rates.attention_peak, True),)
+        return (Operator(PROMPT, flops, add_bytes(moved, scores), math, memory, seconds, rates.attention_peak, True),)
 
 
 class Across(Mixing):

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from ...model.kinds.feed_forward import Experts, ffn_width
 from ...numeric import Number, is_array
+from ...sums import add_bytes
 from .. import experts as routed
 from .. import kernels
-from ..operators import Operator, Rank, both_bytes
+from ..operators import Operator, Rank
 from ..settings import tuned_sizes
 
 
@@ -57,7 +58,7 @@ class Routed:
         memory = routed.expert_memory_seconds(weights, number.streaming, engine.moe_memory, moved, rates.memory)
         flops = routed.expert_flops(sent, experts.matrix_count, experts.width, size)
         seconds = kernels.soft_maximum(math, memory)
-        return Operator("experts", flops, both_bytes(weights, moved), math, memory, seconds, number.peak)
+        return Operator("experts", flops, add_bytes(weights, moved), math, memory, seconds, number.peak)
 
     def _all_rows(self, rows: Number) -> Number:
         """Rows of all ranks that share the experts."""
