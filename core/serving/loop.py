@@ -122,10 +122,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         decode = passes.decode(micro, context)
     read = passes.read_weights(memory.pass_weights, running)
     step = step_seconds(scenario, decode, running, engine.pipeline, read)
-    token, gain = step, 1.0
-    if drafting:
-        gain = drafting.gain(micro, context, decode)
-        token = speculative.token_seconds(step, gain)
+    token, gain = token_of(step, drafting, micro, context, decode)
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
@@ -175,6 +172,16 @@ def step_seconds(scenario: Scenario, decode: Iteration, running: Number, reached
     return steady.not_below_floor(seconds, weights, cache, bandwidth)
 
 
+def token_of(
+    step: Number, drafting: Drafting | None, sequences: Number, context: Number, decode: Iteration
+) -> tuple[Number, Number]:
+    """Time per token of a decode step alone, and how many times shorter drafts make it than the step."""
+    if drafting is None:
+        return step, 1.0
+    gain = drafting.gain(sequences, context, decode)
+    return speculative.token_seconds(step, gain), gain
+
+
 def beside_others(
     scenario: Scenario, passes: Pass, shared: Number, context: Number, beside: Number, decode: Iteration
 ) -> tuple[Number, Number]:
@@ -196,11 +203,10 @@ def line_of(passes: Pass, full: Full) -> Line:
         steady.pipelined_seconds(step.seconds, passes.pipeline, full.running, engine.pipeline) for step in steps
     )
     added = full.alone if engine.prefill_first else steady.added_seconds(full.chunks, full.prompt, one)
-    if full.drafting:
-        one, at_most = (
-            speculative.token_seconds(seconds, full.drafting.gain(sequences, full.context, step))
-            for seconds, sequences, step in zip((one, at_most), (1.0, full.most), steps, strict=True)
-        )
+    one, at_most = (
+        token_of(seconds, full.drafting, sequences, full.context, step)[0]
+        for seconds, sequences, step in zip((one, at_most), (1.0, full.most), steps, strict=True)
+    )
     return Line(one, steady.slope(one, at_most, full.most), added)
 
 

@@ -9,10 +9,10 @@ from ..ledgers.serving_sharing import own_tokens
 from ..numeric import Number
 from ..scenario import Scenario
 from ..sums import add_seconds
-from . import pools, queueing, speculative, steady
+from . import pools, queueing, steady
 from .collectives import reached
 from .iteration import Pass
-from .loop import Line, Steady, line_of, step_seconds
+from .loop import Line, Steady, line_of, step_seconds, token_of
 
 #: Rounds in which sequences, and the rate that hangs on their speed, are found.
 _ROUNDS = 3
@@ -62,10 +62,7 @@ def separate(scenario: Scenario, passes: Pass, memory: ServingMemory, together: 
     whole = steady.in_all_micro_batches(running, pipeline)
     decode = passes.decode(running, together.context)
     step = step_seconds(scenario, decode, whole, engine.pipeline, passes.read_weights(memory.pass_weights, whole))
-    token, gain = step, 1.0
-    if together.drafting:
-        gain = together.drafting.gain(running, together.context, decode)
-        token = speculative.token_seconds(step, gain)
+    token, gain = token_of(step, together.drafting, running, together.context, decode)
     requests, first = _rates(scenario, passes, in_prompt, token, most_rate)
     ttft = pools.first_token(first, rate, serving.concurrency, requests, output, token)
     state = replace(
