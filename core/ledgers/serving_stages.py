@@ -5,15 +5,16 @@ Stages have layers in equal numbers; where these do not divide, the longer stage
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
 from ..model.layers import Model
-from ..model.order import layers_among_first
-from ..numeric import Number, ceil, floor, is_array, maximum, minimum
+from ..numeric import Number, ceil, floor, is_array, minimum
 from ..terms import formula
+from ..training.stage_kinds import StageKinds
+from ..training.stages import EvenStages
 
 #: How many layers of each kind of the model a stage has.
-Stage = list[Number]
+Stage = Sequence[Number]
 
 
 @formula("L_max", "layers")
@@ -28,25 +29,6 @@ def end_layers(layers: Number, pipeline_parallel: Number) -> Number:
     return minimum(ceil(layers / pipeline_parallel), floor((layers + 1) / pipeline_parallel))
 
 
-@formula("L_before", "layers", "longer stages stand in the middle")
-def layers_before(stage: Number, layers: Number, pipeline_parallel: Number) -> Number:
-    """Layers of all stages before one of them; all layers behind the last stage."""
-    return minimum(
-        layers,
-        stage * floor(layers / pipeline_parallel)
-        + minimum(
-            maximum(0, stage - floor((pipeline_parallel - layers % pipeline_parallel) / 2)),
-            layers % pipeline_parallel,
-        ),
-    )
-
-
-@formula("L_stage", "layers")
-def between(before: Number, up_to: Number) -> Number:
-    """Layers of one kind in a stage."""
-    return up_to - before
-
-
 def stages_of(model: Model, pipeline: Number) -> tuple[list[Stage], list[Stage]]:
     """The stages that may be the fullest, and the first and the last one."""
     layers = [count for count, _ in model.groups]
@@ -54,11 +36,5 @@ def stages_of(model: Model, pipeline: Number) -> tuple[list[Stage], list[Stage]]
         return [[most_layers(layers[0], pipeline)]], [[end_layers(layers[0], pipeline)]]
     if not is_array(pipeline) and pipeline == 1:
         return [layers], [layers]
-    stages = [_stage(model, pipeline, float(place)) for place in range(int(np.max(pipeline)))]
-    return stages, [stages[0], _stage(model, pipeline, pipeline - 1)]
-
-
-def _stage(model: Model, pipeline: Number, place: Number) -> Stage:
-    ends = [layers_before(stage, model.layers, pipeline) for stage in (place, place + 1)]
-    before, up_to = (layers_among_first(model.spec, layers) for layers in ends)
-    return [between(first, last) for first, last in zip(before, up_to, strict=True)]
+    kinds = StageKinds(model, EvenStages(model.layers, pipeline, 1), pipeline)
+    return [kinds.on(stage) for stage in kinds.distinct], [kinds.on(stage) for stage in (0.0, pipeline - 1)]

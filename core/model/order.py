@@ -33,12 +33,6 @@ def layer_kinds(spec: ModelSpec) -> list[tuple[Number, LayerRun]]:
     return [(count, kind) for count, kind in counted if is_array(count) or count > 0]
 
 
-def layers_among_first(spec: ModelSpec, layers: Number) -> list[Number]:
-    """How many layers of each kind of a model that lists its layers are among the first ones."""
-    listed, first = listed_layers(spec), replace(spec, layers=layers)
-    return [_count(first, [layer == kind for layer in listed]) for _, kind in layer_kinds(spec)]
-
-
 def layer_order(spec: ModelSpec) -> list[LayerRun]:
     """Every layer of a model with one number of layers."""
     listed, repeat = listed_layers(spec) or [LayerRun()], int(spec.repeat)

@@ -18,6 +18,8 @@ from triledger.core.ledgers.serving_stages import stages_of
 from triledger.core.legality import violations
 from triledger.core.model.layers import build
 from triledger.core.scenario import Scenario
+from triledger.core.training.stage_kinds import StageKinds
+from triledger.core.training.stages import EvenStages
 
 V3 = "deepseek-v3"
 #: Published models that together hold every kind of mixing.
@@ -121,10 +123,13 @@ def test_biases_of_experts_stay_with_their_experts():
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 7])
 def test_stages_of_a_hybrid_hold_every_layer_once(stages):
     model = build(catalogue().models[V3])
-    found, ends = stages_of(model, stages)
-    assert np.sum(found, axis=0).tolist() == [3, 58]
-    assert [ends[0], ends[-1]] == [found[0], found[-1]]
-    sizes = [sum(stage) for stage in found]
+    kinds = StageKinds(model, EvenStages(model.layers, stages, 1), stages)
+    every = [kinds.on(float(stage)) for stage in range(stages)]
+    assert np.sum(every, axis=0).tolist() == [3, 58]
+    found, ends = (list(map(tuple, each)) for each in stages_of(model, stages))
+    assert set(found) == set(every)
+    assert [ends[0], ends[-1]] == [every[0], every[-1]]
+    sizes = [sum(stage) for stage in every]
     assert max(sizes) - min(sizes) <= 1
     assert sizes[-1] == min(sizes)
 
