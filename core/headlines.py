@@ -40,7 +40,7 @@ def _training(report: Report) -> tuple[Headline, ...]:
 def _serving(report: Report) -> tuple[Headline, ...]:
     memory, requests = _memory(report), _concurrency(report)
     rates = (_next_token(report), _first_token(report), _output(report), _output_cost(report))
-    if report.get("serving.held_requests", 1.0) < 1:
+    if not report.holds_a_request:
         rates = tuple(replace(each, number="–", unit="", details=("does not fit",), state="plain") for each in rates)
     return (memory, *rates[:3], requests, *rates[3:])
 

@@ -100,6 +100,11 @@ class Report:
         """Whether a training gets on at all: where failures outrun restarts its days and cost mean nothing."""
         return not any(finding.code == "no-progress" for finding in self.findings)
 
+    @property
+    def holds_a_request(self) -> bool:
+        """Whether one request fits at all: a served plan without room for one has no rates. True of a training."""
+        return self.get("serving.held_requests", 1.0) >= 1
+
     def explain(self, key: str) -> Any:
         """The Term or Datum behind a result key; None for a plain constant. Needs a recorded report."""
         return origin_of(self.values[key])

@@ -72,7 +72,7 @@ def _spans(report: Report) -> Iterator[tuple[str, bool]]:
         yield f"Not possible: {label}: {illegal.message}.", True
         return
     yield _fit(report) + " ", not _fits(report)
-    if report.get("serving.held_requests", 1.0) < 1:
+    if not report.holds_a_request:
         yield "Not one request fits, so there are no rates.", False
         return
     over, deadline = report.get("training.over_deadline", 0.0), report.scenario.training.deadline

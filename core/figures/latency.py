@@ -59,6 +59,9 @@ class _Row:
 
 def latency(report: Report, _baseline: Report | None = None) -> Figure:
     """Two bars of the same length, one for the first token and one for each further one, cut into their parts."""
+    if not report.holds_a_request:
+        empty, name = "Not one request fits into memory.", report.scenario.name
+        return Figure("latency", "No times", "", Axis(), Axis(), empty=empty, scenario=name)
     rows = list(_rows(report))
     return Figure(
         "latency",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ledgers.serving_memory import all_sequences, serving_memory
+from ..ledgers.serving_memory import serving_memory
 from ..model.layers import build
 from ..report import Report
 from ..scenario import Scenario
@@ -32,7 +32,7 @@ def concurrency_sweep(scenario: Scenario) -> Scenario:
     own = int(scenario.serving.concurrency)
     last = max(_LEAST, own * _BEYOND)
     memory = serving_memory(scenario, build(scenario.model), settings_of(scenario))
-    full = int(all_sequences(memory.full_sequences, memory.replicas))
+    full = int(memory.held_requests(scenario.serving))
     values = {own, *(2**k for k in range(last.bit_length()) if 2**k <= last), *({full} if 0 < full < last else ())}
     return scenario.with_("serving.concurrency", np.array(sorted(values), dtype=float))
 
@@ -40,10 +40,11 @@ def concurrency_sweep(scenario: Scenario) -> Scenario:
 def serving(report: Report, curve: Report, baseline: Report | None = None) -> Figure:
     """Tokens/s of a GPU against seconds a token, both logarithmic. `curve` is the report of `concurrency_sweep`."""
     if "serving.tpot_s" not in report or "serving.tpot_s" not in curve:
-        empty = "An answer of one token or none has no time per token."
-        return Figure("serving", "No time per token", "", Axis(), Axis(), empty=empty, scenario=report.scenario.name)
+        return _empty(report, "No time per token", "An answer of one token or none has no time per token.")
+    if not report.holds_a_request:
+        return _empty(report, "No rates", "Not one request fits into memory.")
     requests, tpot, rate = _curve(curve)
-    capacity = float(report.get("serving.max_concurrency", requests[-1]))
+    capacity = float(report.get("serving.held_requests", requests[-1]))
     target = float(report.scenario.serving.tpot_target)
     plan = _point(report)
     before = _point(baseline) if baseline and "serving.tpot_s" in baseline else None
@@ -74,6 +75,10 @@ def serving(report: Report, curve: Report, baseline: Report | None = None) -> Fi
         rows=tuple((b, t, r, 1 / t) for b, t, r in zip(requests, tpot, rate, strict=True)),
         scenario=report.scenario.name,
     )
+
+
+def _empty(report: Report, title: str, reason: str) -> Figure:
+    return Figure("serving", title, "", Axis(), Axis(), empty=reason, scenario=report.scenario.name)
 
 
 def _curve(curve: Report) -> tuple[Curve, Curve, Curve]:

@@ -9,6 +9,7 @@ import pytest
 from tests.gui.reports import GIB, serving_report, training_report
 from triledger.core import evaluate, load_scenario
 from triledger.core.catalogue import catalogue
+from triledger.core.figures import figure
 from triledger.core.headlines import Headline, headlines
 from triledger.core.report import Edit, Finding, Report
 from triledger.core.verdict import helpful_edits, verdict
@@ -240,3 +241,19 @@ def test_a_plan_without_room_for_a_request_has_no_rates() -> None:
     assert headline(report, "Requests").details[0] == "not one fits"
     assert verdict(report).text.endswith("Not one request fits, so there are no rates.")
     assert not any("target" in finding.code for finding in report.findings)
+
+
+@pytest.mark.parametrize("name", ["serving", "latency"])
+def test_a_plan_without_room_for_a_request_has_no_charts_of_its_rates(name: str) -> None:
+    scenario = load_scenario("deepseek-v3-h200-serve").with_("serving.weight_format", "bf16")
+    chart = figure(name, scenario, evaluate(scenario))
+    assert chart.empty == "Not one request fits into memory."
+    assert not chart.marks
+    assert not chart.bars
+
+
+def test_the_load_chart_holds_as_many_requests_as_the_card_says() -> None:
+    scenario = load_scenario("deepseek-v3-h200-serve").with_("serving.prompt_tokens", 32768)
+    chart = figure("serving", scenario, evaluate(scenario))
+    assert chart.title.endswith("the KV cache holds 96")
+    assert "96 fill the KV cache" in [mark.label for mark in chart.marks]
