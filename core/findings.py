@@ -9,7 +9,6 @@ from typing import Any
 
 from .catalogue import table
 from .fields import FIELDS
-from .figures.words import GIB, gib, span, when
 from .legality import Violation, allowed, legal, violations
 from .machine.rates import rates
 from .measured.band import unlike_findings
@@ -17,6 +16,7 @@ from .remedies import deadline_edits, memory_edits
 from .report import Edit, Finding, Report, Sheet
 from .scenario import Scenario
 from .units import digits, format_quantity
+from .words import GIB, gib, span, when
 
 #: A rule: scenario and result values to findings.
 Rule = Callable[[Scenario, dict[str, Any]], Iterator[Finding]]

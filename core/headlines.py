@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .figures.words import SPANS, gib, span, when
 from .report import Report
 from .units import digits, format_quantity
+from .words import SPANS, gib, span, when
 
 _GIB = 2.0**30
 #: How many of a unit of time make a second.

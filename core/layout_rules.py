@@ -17,8 +17,9 @@ from .degrees import batch_step, micro_batches, replica_ranks, replicas, shards,
 from .model.consistency import has_heads
 from .model.layers import build
 from .numeric import Number, both, maximum
-from .rule_words import choice, count, divisors, does_not_divide, either, multiples, whole
+from .rule_words import choice, divisors, does_not_divide, either, multiples, whole
 from .scenario import Scenario
+from .words import plural
 
 _TRAINING, _SERVING = "training", "serving"
 #: Schedules that take the chunks of an interleaved pipeline.
@@ -76,7 +77,7 @@ def _interleaving_message(s: Scenario) -> str:
     pp, batches_each = whole(s.parallelism.pp), whole(micro_batches(s))
     step = whole(batch_step(s)) * pp
     batches = multiples(s.training.global_batch, step)
-    return f"interleaving needs pp = {pp} to divide {count(batches_each, 'micro-batch')} (global batches of {batches})"
+    return f"interleaving needs pp = {pp} to divide {plural(batches_each, 'micro-batch')} (global batches of {batches})"
 
 
 def _chunks_message(s: Scenario) -> str:
@@ -103,7 +104,7 @@ def _balance_message(s: Scenario) -> str:
     stages, layers = whole(s.parallelism.pp), whole(s.model.layers)
     return (
         f"{len(balance)} numbers with sum {sum(balance)} do not share {layers} layers among {stages} stages "
-        f"({count(stages, 'number')} with sum {layers} would)"
+        f"({plural(stages, 'number')} with sum {layers} would)"
     )
 
 
@@ -126,7 +127,7 @@ def _expert_ranks_message(s: Scenario) -> str:
     would_do = [d for d in divisors(ranks) if etp * d <= ranks and ranks % (etp * d) == 0]
     product = f"etp·ep = {etp}·{whole(p.ep)} = {etp * whole(p.ep)}"
     would = f"ep of {choice(would_do)}" if would_do else "etp of 1 does"
-    return f"{product} does not divide the {count(ranks, 'GPU')} of a stage ({would})"
+    return f"{product} does not divide the {plural(ranks, 'GPU')} of a stage ({would})"
 
 
 def _experts_need_sequences(s: Scenario) -> Any:

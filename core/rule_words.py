@@ -44,7 +44,3 @@ def either(first: Any, second: Any) -> Any:
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         return np.logical_or(first, second)
     return bool(first) or bool(second)
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "es" if noun.endswith("ch") else "s")

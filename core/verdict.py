@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from .cycle import tokens_per_cycle
 from .fields import FIELDS
-from .figures.words import GIB, count, gib, plural, span
 from .report import Edit, Report
 from .units import digits, format_quantity
+from .words import GIB, count, gib, plural, span
 
 #: A loss below this share of the time is not worth a clause.
 _WORTH_SAYING = 0.02

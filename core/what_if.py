@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .figures.words import plural
 from .ledgers.tables import Column, Table
 from .legality import legal
 from .report import Edit, Report
 from .scenario import Scenario
 from .training.days import speedup
 from .units import format_quantity
+from .words import plural
 
 Evaluate = Callable[[Scenario], Report]
 

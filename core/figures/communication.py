@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..report import Report, Traffic
 from ..units import format_quantity
+from ..words import percent, seconds
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
-from .words import percent, seconds
 
 _MOST_ROWS = 7
 _GB = 1e9

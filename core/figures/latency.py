@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..cycle import tokens_per_cycle
 from ..report import Report
+from ..words import percent, seconds
 from .figure import Axis, Bar, Figure, Label
-from .ticks import linear_ticks
-from .words import milliseconds, percent, seconds
+from .ticks import linear_ticks, milliseconds
 
 #: Parts in their order from left to right: result, name, series.
 _FIRST = (

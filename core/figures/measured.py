@@ -11,9 +11,9 @@ from ..measured.similar import Similar
 from ..measured.sources import name_of
 from ..report import Report
 from ..units import format_quantity
+from ..words import percent, plural
 from .figure import Axis, Band, Figure, Line, Mark
 from .ticks import log_ticks
-from .words import percent, plural
 
 #: Colours of the sources with the most rows; all others share the last.
 _SERIES = ("weights", "optimizer", "activations", "logits", "kv", "gradients", "whiteboard")

@@ -12,9 +12,9 @@ from ..model.layers import build
 from ..report import Report
 from ..serving.settings import settings_of
 from ..units import format_quantity
+from ..words import GIB, gib, percent
 from .figure import Axis, Bar, Figure, Label, Rule
 from .ticks import linear_ticks
-from .words import GIB, gib, percent
 
 #: Items of a training stage in their fixed order, and of a serving GPU: what is fixed first, then the cache.
 _ITEMS = ("weights", "expert_weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
@@ -97,8 +97,7 @@ def _cache(report: Report, size: float) -> Items:
     width = settings_of(report.scenario).kv.bytes
     kept = kept_by_kind(build(report.scenario.model), serving.max_context, width)
     total = sum(kept.values())
-    shares = dict(zip(_CACHE, kept.values(), strict=True))
-    return {item: size * share / total for item, share in shares.items() if share}
+    return {item: size * share / total for item, share in kept.items() if share}
 
 
 def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:

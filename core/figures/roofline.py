@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ..report import Point, Report
 from ..units import digits, format_quantity
+from ..words import percent
 from .figure import Axis, Figure, Label, Line, Mark, Rule
 from .ticks import Ticks, log_ticks
-from .words import percent
 
 _TERA = 1e12
 #: Share of the axis by which the peak keeps off the tick below it.

@@ -14,10 +14,10 @@ from ..report import Report
 from ..scenario import Scenario
 from ..serving.settings import settings_of
 from ..units import digits, format_quantity
+from ..words import count, plural, seconds
 from .curves import Curve, along, crossing, runs
 from .figure import Axis, Figure, Line, Mark, Rule
-from .ticks import log_ticks
-from .words import count, milliseconds, plural, seconds
+from .ticks import log_ticks, milliseconds
 
 #: The curve reaches this many times beyond the plan's concurrency, and at least to the second number.
 _BEYOND, _LEAST = 8, 256

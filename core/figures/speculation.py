@@ -12,10 +12,10 @@ from ..serving import steady
 from ..serving.drafting import Drafting
 from ..serving.plan import plan_of
 from ..units import digits
+from ..words import count, plural
 from .curves import Curve, crossing
 from .figure import Axis, Figure, Line, Mark, Rule
 from .ticks import linear_ticks, log_ticks
-from .words import count, plural
 
 #: Draft tokens of a plan that has none.
 _DRAFTS = 4

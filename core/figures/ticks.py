@@ -16,6 +16,11 @@ def tick_text(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def milliseconds(value: float) -> str:
+    """A wanted time as it was set: 50 ms, 22.5 ms, 1 500 ms."""
+    return f"{tick_text(value * 1e3)} ms"
+
+
 def linear_ticks(low: float, high: float, unit: float = 1.0, count: int = 5) -> Ticks:
     """About `count` round positions within [low, high]; texts count in `unit`s (2**30 for GiB)."""
     span = (high - low) / unit

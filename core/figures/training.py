@@ -10,10 +10,10 @@ from ..remedies import nearby_gpus
 from ..report import Report
 from ..scenario import Scenario
 from ..units import digits, format_quantity, write_quantity
+from ..words import count, plural, span
 from .curves import Curve, along, runs
 from .figure import Axis, Band, Figure, Line, Mark, Rule
 from .ticks import log_ticks, power_ticks
-from .words import count, plural, span
 
 #: Days asked for where a long plan has no deadline.
 _USUAL = 90.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ..cycle import tokens_per_cycle
 from ..report import Report
+from ..words import percent, plural, seconds
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
-from .words import percent, plural, seconds
 
 #: What comes on top of the kernels of a training step, in this order: result, name, series.
 _TRAINING = (

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..figures.words import when
 from ..report import Point, Report
 from ..units import format_quantity
+from ..words import when
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..figures.words import percent, plural
 from ..ledgers.tables import Column, Table
 from ..report import Report
 from ..units import format_quantity
+from ..words import percent, plural
 from .band import PRINCIPAL, band_of
 from .comparison import Compared, Statistics, by_source, statistics
 from .similar import Similar

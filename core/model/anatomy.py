@@ -11,7 +11,7 @@ from functools import singledispatch
 from itertools import groupby
 
 from ..units import format_quantity
-from . import cache
+from ..words import count, plural
 from .kinds.attention import CrossAttention, GroupedAttention
 from .kinds.feed_forward import Experts, FeedForward
 from .kinds.latent import LatentAttention
@@ -19,7 +19,7 @@ from .kinds.mixer import present
 from .kinds.recurrent import DeltaNet, LightningAttention
 from .kinds.single import NoFeedForward, NoMixer, SideBySide, SingleFeedForward, SingleMixer
 from .kinds.state_space import Mamba, Mamba2, ShortConvolution
-from .layers import STATE_WIDTH, Model
+from .layers import Model
 
 #: What a layer can be made of, by the series that colours it: first what mixes tokens, then what follows.
 MIXING = {
@@ -34,6 +34,8 @@ MIXING = {
     "none": "nothing",
 }
 FEED_FORWARD = {"dense": "dense FFN", "experts": "experts", "matrix": "one matrix", "none": "no FFN"}
+#: What keeps the cache of some kinds of token mixing, in place of keys and values of all tokens.
+_KEEPERS = {"window": "windows", "latent": "latent"}
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,8 @@ class Anatomy:
 
     def lines(self) -> Iterator[str]:
         """The model in lines of text: every kind of layer with how many there are, and the sizes."""
-        for count, mixing, part in self.groups:
-            yield f"{count} × {mixing.words}; {part.words}"
+        for layers, mixing, part in self.groups:
+            yield f"{layers} × {mixing.words}; {part.words}"
         yield ", ".join(self.sizes)
         if self.cache:
             yield ", ".join(self.cache)
@@ -101,22 +103,18 @@ def anatomy(model: Model) -> Anatomy:
     parts = [(mixing_part(block.mixer), feed_forward_part(block.ffn)) for _, block in model.groups]
     stretches, first = [], 1
     for group, layers in groupby(model.order):
-        count = len(list(layers))
-        stretches.append(Stretch(first, count, *parts[group]))
-        first += count
-    groups = tuple((int(count), *part) for (count, _), part in zip(model.groups, parts, strict=True))
+        equal = len(list(layers))
+        stretches.append(Stretch(first, equal, *parts[group]))
+        first += equal
+    groups = tuple((int(layers), *part) for (layers, _), part in zip(model.groups, parts, strict=True))
     return Anatomy(int(model.layers), tuple(stretches), groups, tuple(_sizes(model)), tuple(_cache(model)))
 
 
 def kept_by_kind(model: Model, tokens: float, width: float) -> dict[str, float]:
     """Bytes that a sequence of some tokens keeps, at `width` bytes a cached element, by what keeps them."""
-    kept = {"kv": 0.0, "latent": 0.0, "windows": 0.0, "states": 0.0}
-    for count, block in model.groups:
-        mixer, state = block.mixer, block.mixer.state()
-        limit, first = mixer.kv_limit, mixing_part(mixer).kinds[0]
-        place = {"window": "windows", "latent": "latent"}.get(first, "kv")
-        kept[place] += count * (tokens if limit is None else min(tokens, limit)) * mixer.kv_elements() * width
-        kept["states"] += cache.layers_state_bytes(count, state.recurrent, state.convolution, STATE_WIDTH)
+    kept = {"kv_cache": 0.0, "latent": 0.0, "windows": 0.0, "states": float(model.state_bytes_per_sequence())}
+    for (_, block), size in zip(model.groups, model.kv_bytes_by_group(tokens, width, page=1.0), strict=True):
+        kept[_KEEPERS.get(mixing_part(block.mixer).kinds[0], "kv_cache")] += float(size)
     return kept
 
 
@@ -138,7 +136,7 @@ def _cache(model: Model) -> Iterator[str]:
     if limits:
         grows = model.kv_bytes_per_sequence(2 * max(limits), 2.0) - model.kv_bytes_per_sequence(max(limits), 2.0)
         beyond = format_quantity(grows / max(limits), "bytes") if grows else "none"
-        yield f"{beyond} beyond {_count(max(limits))}"
+        yield f"{beyond} beyond {count(max(limits))}"
     if state := model.state_bytes_per_sequence():
         yield f"states {format_quantity(state, 'bytes')} a sequence"
 
@@ -147,12 +145,8 @@ def _amount(value: float) -> str:
     return format_quantity(value, "amount")
 
 
-def _count(value: float) -> str:
-    return format_quantity(value, "count")
-
-
-def _heads(heads: float, of: str = "head") -> str:
-    return f"{_count(heads)} {of}{'' if heads == 1 else 's'}"
+def _grouped_heads(mixer: GroupedAttention) -> str:
+    return f"{plural(mixer.heads, 'head')}, {plural(mixer.kv_heads, 'KV head')} of {count(mixer.head_dim)}"
 
 
 @singledispatch
@@ -163,56 +157,54 @@ def mixing_part(mixer: object) -> Part:
 
 @mixing_part.register
 def _(mixer: GroupedAttention) -> Part:
-    words = f"{_heads(mixer.heads)}, {_heads(mixer.kv_heads, 'KV head')} of {_count(mixer.head_dim)}"
-    words += " with sinks" if mixer.sinks else ""
+    words = _grouped_heads(mixer) + (" with sinks" if mixer.sinks else "")
     if not mixer.limited:
         return Part(("full",), f"full attention: {words}")
-    length = _count(mixer.window)
+    length = count(mixer.window)
     return Part(("window",), f"{f'chunks of {length}' if mixer.chunked else f'window of {length}'}: {words}")
 
 
 @mixing_part.register
 def _(mixer: CrossAttention) -> Part:
-    words = f"{_heads(mixer.heads)}, {_heads(mixer.kv_heads, 'KV head')} of {_count(mixer.head_dim)}"
-    return Part(("cross",), f"cross-attention to images: {words}")
+    return Part(("cross",), f"cross-attention to images: {_grouped_heads(mixer)}")
 
 
 @mixing_part.register
 def _(mixer: LatentAttention) -> Part:
-    widths = f"{_count(mixer.nope_dim)} + {_count(mixer.rope_dim)}"
-    words = f"latent attention: {_heads(mixer.heads)} of {widths}, latent {_count(mixer.kv_rank)}"
+    widths = f"{count(mixer.nope_dim)} + {count(mixer.rope_dim)}"
+    words = f"latent attention: {plural(mixer.heads, 'head')} of {widths}, latent {count(mixer.kv_rank)}"
     if present(mixer.index_topk):
-        words += f", {_count(mixer.index_topk)} keys picked"
+        words += f", {count(mixer.index_topk)} keys picked"
         words += "" if mixer.indexes else " by an earlier layer"
     return Part(("latent",), words)
 
 
 @mixing_part.register
 def _(mixer: LightningAttention) -> Part:
-    return Part(("linear",), f"lightning attention: {_heads(mixer.heads)} of {_count(mixer.head_dim)}")
+    return Part(("linear",), f"lightning attention: {plural(mixer.heads, 'head')} of {count(mixer.head_dim)}")
 
 
 @mixing_part.register
 def _(mixer: DeltaNet) -> Part:
-    keys = f"{_heads(mixer.key_heads, 'key head')} of {_count(mixer.key_dim)}"
-    values = f"{_heads(mixer.value_heads, 'value head')} of {_count(mixer.value_dim)}"
+    keys = f"{plural(mixer.key_heads, 'key head')} of {count(mixer.key_dim)}"
+    values = f"{plural(mixer.value_heads, 'value head')} of {count(mixer.value_dim)}"
     return Part(("linear",), f"gated delta net: {keys}, {values}")
 
 
 @mixing_part.register
 def _(mixer: Mamba) -> Part:
-    return Part(("state",), f"Mamba: {_count(mixer.inner)} wide, state {_count(mixer.state_size)}")
+    return Part(("state",), f"Mamba: {count(mixer.inner)} wide, state {count(mixer.state_size)}")
 
 
 @mixing_part.register
 def _(mixer: Mamba2) -> Part:
-    groups = f"{_count(mixer.groups)} group{'' if mixer.groups == 1 else 's'}"
-    return Part(("state",), f"Mamba-2: {_heads(mixer.heads)}, {groups}, state {_count(mixer.state_size)}")
+    sizes = f"{plural(mixer.heads, 'head')}, {plural(mixer.groups, 'group')}"
+    return Part(("state",), f"Mamba-2: {sizes}, state {count(mixer.state_size)}")
 
 
 @mixing_part.register
 def _(mixer: ShortConvolution) -> Part:
-    return Part(("convolution",), f"convolution over {_count(mixer.conv_size)} tokens")
+    return Part(("convolution",), f"convolution over {count(mixer.conv_size)} tokens")
 
 
 @mixing_part.register
@@ -239,14 +231,14 @@ def feed_forward_part(ffn: object) -> Part:
 
 @feed_forward_part.register
 def _(ffn: FeedForward) -> Part:
-    return Part(("dense",), f"FFN {_count(ffn.ffn_size)} wide{', gated' if ffn.gated else ''}")
+    return Part(("dense",), f"FFN {count(ffn.ffn_size)} wide{', gated' if ffn.gated else ''}")
 
 
 @feed_forward_part.register
 def _(ffn: Experts) -> Part:
-    words = f"{_count(ffn.per_token)} of {_heads(ffn.experts, 'expert')}, each {_count(ffn.size)} wide"
-    words += f" on a latent of {_count(ffn.latent)}" if present(ffn.latent) else ""
-    words += f", shared {_count(ffn.shared_size)}" if present(ffn.shared_size) else ""
+    words = f"{count(ffn.per_token)} of {plural(ffn.experts, 'expert')}, each {count(ffn.size)} wide"
+    words += f" on a latent of {count(ffn.latent)}" if present(ffn.latent) else ""
+    words += f", shared {count(ffn.shared_size)}" if present(ffn.shared_size) else ""
     return Part(("experts",), words)
 
 

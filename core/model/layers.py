@@ -190,13 +190,17 @@ class Model:
 
     def kv_bytes_per_sequence(self, tokens: Number, width: Number, page: Number = PAGE) -> Number:
         """Bytes cached for a sequence of text: whole pages, no page beyond a window, and no states."""
+        return total_bytes(self.kv_bytes_by_group(tokens, width, page))
+
+    def kv_bytes_by_group(self, tokens: Number, width: Number, page: Number = PAGE) -> list[Number]:
+        """Bytes cached for a sequence of text in the layers of each group."""
         parts = []
         for layers, block in self.groups:
             limit = block.mixer.kv_limit
             kept = tokens if limit is None else cache.kept_tokens(tokens, limit)
             elements = block.mixer.kv_elements()
             parts.append(cache.layers_cache_bytes(layers, cache.paged(kept, page), elements, width))
-        return total_bytes(parts)
+        return parts
 
     def state_bytes_per_sequence(self, width: Number = STATE_WIDTH) -> Number:
         """Bytes of the states of a sequence; `width` is of a recurrent element."""

@@ -1,9 +1,8 @@
-"""Phrases that several charts share."""
+"""Phrases that charts, tables and sentences share."""
 
 from __future__ import annotations
 
-from ..units import digits, format_quantity
-from .ticks import tick_text
+from .units import digits, format_quantity
 
 GIB = 2.0**30
 #: Units of long times: how many of them make a day.
@@ -30,8 +29,8 @@ def count(value: float) -> str:
 
 
 def plural(value: float, noun: str) -> str:
-    """A count with its noun: 1 GPU, 64 GPUs."""
-    return f"{count(value)} {noun}{'' if value == 1 else 's'}"
+    """A count with its noun: 1 GPU, 64 GPUs, 2 micro-batches."""
+    return f"{count(value)} {noun}" + ("" if value == 1 else "es" if noun.endswith("ch") else "s")
 
 
 def span(days: float) -> str:
@@ -48,8 +47,3 @@ def when(instant: str) -> str:
 
 def seconds(value: float, significant: int = 2) -> str:
     return format_quantity(value, "seconds", significant)
-
-
-def milliseconds(value: float) -> str:
-    """A wanted time as it was set: 50 ms, 22.5 ms, 1 500 ms."""
-    return f"{tick_text(value * 1e3)} ms"
