@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     from ..core.engine import evaluate
     from ..core.errors import OutputError
     from ..core.export import write_figure
-    from ..core.figures import figure
+    from ..core.figures.by_name import figure
 
     scenario = scenario_of(options)
     try:

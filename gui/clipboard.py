@@ -9,11 +9,12 @@ from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QGuiApplication, QImage
 
 from ..core.figures.figure import Figure
-from ..core.paper import render
 
 
 def chart_data(figure: Figure) -> QMimeData:
     """A chart as a picture of twice the screen's resolution and as SVG. Raises OutputError."""
+    from ..core.paper import render
+
     data = QMimeData()
     data.setImageData(QImage.fromData(render(figure, "png")))
     data.setData("image/svg+xml", render(figure, "svg"))

@@ -12,7 +12,6 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWidget
 
 from ..core.catalogue import catalogue
-from ..core.export import SUFFIXES
 from ..core.fields import FIELDS, PANELS
 from . import theme as themes
 from .cards import Cards, Verdict
@@ -292,6 +291,8 @@ class Window(QMainWindow):
         menu.addAction("About the numbers", self.show_evidence)
 
     def _fill_export(self, menu: QMenu) -> None:
+        from ..core.export import SUFFIXES
+
         for name, title in CHARTS.items():
             below = menu.addMenu(title)
             for suffix in SUFFIXES:

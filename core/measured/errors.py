@@ -70,7 +70,8 @@ def shipped_errors() -> tuple[ErrorRow, ...]:
 
 def read_errors(text: str) -> tuple[ErrorRow, ...]:
     """The rows of a table that `errors_text` wrote."""
-    return tuple(_row(cells) for cells in csv.DictReader(io.StringIO(text)))
+    columns, *rows = csv.reader(io.StringIO(text))
+    return tuple(_row(dict(zip(columns, cells, strict=True))) for cells in rows)
 
 
 def _row(cells: dict[str, str]) -> ErrorRow:
@@ -78,7 +79,9 @@ def _row(cells: dict[str, str]) -> ErrorRow:
     return ErrorRow(**words, measured=float(cells["measured"]), predicted=float(cells["predicted"]), cells=cells)
 
 
+@cache
 def _value(text: str) -> Any:
+    """The number or the word of a cell. There are few different ones, and each row has two dozen."""
     try:
         return float(text)
     except ValueError:

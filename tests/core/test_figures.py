@@ -30,7 +30,7 @@ from tests.core.figure_reports import (
 )
 from triledger.core import evaluate, load_scenario
 from triledger.core.errors import OutputError
-from triledger.core.figures import FIGURES, figure
+from triledger.core.figures.by_name import FIGURES, figure
 from triledger.core.figures.colour import contrast, ink_on, legible
 from triledger.core.figures.communication import communication
 from triledger.core.figures.curves import crossing, runs

@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.serving_plans import serving
 from triledger.core import evaluate, load_scenario
-from triledger.core.figures import figure
+from triledger.core.figures.by_name import figure
 from triledger.core.figures.figure import SERIES, Figure
 
 

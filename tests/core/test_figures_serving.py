@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from triledger.core.engine import evaluate
-from triledger.core.figures import figure
+from triledger.core.figures.by_name import figure
 from triledger.core.figures.figure import Figure, Mark
 from triledger.core.scenario import Scenario
 from triledger.core.scenario_file import load_scenario

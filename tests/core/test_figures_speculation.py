@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.serving_plans import serving
 from triledger.core import evaluate
-from triledger.core.figures import figure
+from triledger.core.figures.by_name import figure
 from triledger.core.scenario import Scenario
 
 DRAFTS = "serving.speculative.draft_tokens"
