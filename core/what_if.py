@@ -45,6 +45,7 @@ _SERVING = (
     Column("most requests", "count"),
     Column("a million", "USD"),
 )
+_FP8 = ("training.precision", "fp8")
 _DRAFTS = "serving.speculative.draft_tokens"
 _TRAINING_KEYS = ("time.step_s", "training.days", "memory.total_bytes", "memory.verdict", "cost.usd")
 #: The place of the verdict behind the step.
@@ -113,7 +114,7 @@ def _training_edits(scenario: Scenario) -> Iterator[Edit]:
     """Formats, memory for time, layout, and machines that are not there."""
     training, cluster = scenario.training, scenario.cluster
     if training.precision in ("bf16", "fp16") and cluster.accelerator.peak.fp8:
-        yield _set("fp8 products", "training.precision", "fp8")
+        yield Edit("fp8 products", (_FP8,))
     elif training.precision != "bf16":
         yield _set("bf16 products", "training.precision", "bf16")
     yield _set("16-bit gradients", "training.gradient_precision", "bf16")
@@ -123,10 +124,8 @@ def _training_edits(scenario: Scenario) -> Iterator[Edit]:
     for stage in (1, 2, 3):
         yield _set(f"ZeRO-{stage}", "parallelism.zero", stage)
     yield _times("twice the micro-batch", "training.micro_batch", scenario, 2)
-    yield _times("half of TP", "parallelism.tp", scenario, 0.5)
-    yield _times("twice TP", "parallelism.tp", scenario, 2)
-    yield _times("half of EP", "parallelism.ep", scenario, 0.5)
-    yield _times("twice EP", "parallelism.ep", scenario, 2)
+    yield from _half_and_twice("TP", "parallelism.tp", scenario)
+    yield from _half_and_twice("EP", "parallelism.ep", scenario)
     yield _times("twice the GPUs", "cluster.gpus", scenario, 2)
     yield _times("twice the global batch", "training.global_batch", scenario, 2)
     yield _times("twice the sequence", "training.sequence_length", scenario, 2)
@@ -143,13 +142,10 @@ def _serving_edits(scenario: Scenario) -> Iterator[Edit]:
     yield _set("fp8 KV cache", "serving.kv_format", "fp8")
     drafts = scenario.serving.speculative.draft_tokens
     yield _set("no drafts" if drafts else "drafts of 4 tokens", _DRAFTS, 0 if drafts else 4)
-    yield _times("half of the requests", "serving.concurrency", scenario, 0.5)
-    yield _times("twice the requests", "serving.concurrency", scenario, 2)
+    yield from _half_and_twice("the requests", "serving.concurrency", scenario)
     yield _times("twice the prompt", "serving.prompt_tokens", scenario, 2)
-    yield _times("half of TP", "parallelism.tp", scenario, 0.5)
-    yield _times("twice TP", "parallelism.tp", scenario, 2)
-    yield _times("half of EP", "parallelism.ep", scenario, 0.5)
-    yield _times("twice EP", "parallelism.ep", scenario, 2)
+    yield from _half_and_twice("TP", "parallelism.tp", scenario)
+    yield from _half_and_twice("EP", "parallelism.ep", scenario)
     yield from _faster_parts(scenario)
 
 
@@ -173,6 +169,11 @@ def _times(label: str, path: str, scenario: Scenario, factor: float) -> Edit:
     return Edit(label, ((path, int(value)),) if value == int(value) and value >= 1 else ())
 
 
+def _half_and_twice(name: str, path: str, scenario: Scenario) -> Iterator[Edit]:
+    yield _times(f"half of {name}", path, scenario, 0.5)
+    yield _times(f"twice {name}", path, scenario, 2)
+
+
 def _all_times(label: str, paths: tuple[str, ...], scenario: Scenario) -> Edit:
     found = ((path, scenario.get(path)) for path in paths)
     return Edit(label, tuple((path, 2 * value) for path, value in found if value))
@@ -183,7 +184,7 @@ def _all_times(label: str, paths: tuple[str, ...], scenario: Scenario) -> Edit:
 
 def fp8_notes(report: Report, found: list[Answer], evaluate: Evaluate) -> Iterator[str]:
     """What 8-bit products change, where they are among the answers: time, memory, and up to which sequence."""
-    after = next((each.report for each in found if each.edit.label == "fp8 products"), None)
+    after = next((each.report for each in found if _FP8 in each.edit.changes), None)
     if after is None:
         return
     yield _fp8_time(report, after)
@@ -227,7 +228,7 @@ def fp8_limit(scenario: Scenario, evaluate: Evaluate) -> str:
     """From which length of sequence on the gain of fp8 is below five per cent, the rest of the plan as it is."""
     lengths = np.array([n for n in _SEQUENCES if n % scenario.parallelism.cp == 0])
     plan = scenario.with_("training.sequence_length", lengths)
-    slow, fast = (evaluate(plan.with_("training.precision", word)) for word in (scenario.training.precision, "fp8"))
+    slow, fast = (evaluate(each) for each in (plan, plan.with_(*_FP8)))
     gain = np.broadcast_to(slow["time.step_s"] / fast["time.step_s"], lengths.shape)
     best = f"at most {gain.max():.2f}× at {format_quantity(lengths[gain.argmax()], 'count')} tokens"
     small = gain < _WORTH
@@ -242,7 +243,7 @@ def fp8_limit(scenario: Scenario, evaluate: Evaluate) -> str:
 
 def draft_notes(report: Report, found: list[Answer]) -> Iterator[str]:
     """What drafts bring at the load of a plan, and up to how many requests."""
-    reports = (report, *(each.report for each in found if each.edit.label == "drafts of 4 tokens"))
+    reports = (report, *(each.report for each in found))
     drafted = next((each for each in reports if each.scenario.serving.speculative.draft_tokens), None)
     if drafted is None or "serving.speculative_speedup" not in drafted:
         return

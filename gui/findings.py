@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
-from ..core import evaluate
 from ..core.report import Edit, Finding, Report
 from ..core.scenario import Scenario
 from ..core.unset import Unset, each_unset, ordered
@@ -118,7 +117,7 @@ class FindingList(QScrollArea):
         """Begin to try other values of the settings that the plan leaves at their defaults."""
         if self._store.report is not None and self.isVisible():
             self._tried = self._store.report.scenario
-            self._trying, self._found = each_unset(self._tried, evaluate), []
+            self._trying, self._found = each_unset(self._tried, self._store.evaluate), []
             self._next.start()
 
     def _try_next(self) -> None:

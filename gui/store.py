@@ -120,9 +120,7 @@ class Store(QObject):
 
     def apply_edit(self, edit: Edit) -> None:
         """Take the suggestion of a finding as one undo step; one that breaks a rule of the layout fails instead."""
-        scenario = self.scenario
-        for path, value in edit.changes:
-            scenario = scenario.with_(path, value)
+        scenario = edit.applied(self.scenario)
         if reason := refusal(self.scenario, scenario, edit.changes[0][0]):
             self.failed.emit(f"{edit.label} is not possible in this plan: {reason}")
             return
