@@ -29,14 +29,9 @@ def parts(value: Any, known: Container[int] = ()) -> list[Any]:
     """
     value = bearer(value)
     term = origin_of(value)
-    if not isinstance(term, Term):
+    if not isinstance(term, Term) or term.formula not in SUMS:
         return [value]
-    if term.formula in SUMS:
-        added = [term.inputs["first"], term.inputs["second"]]
-    elif (last := _last_of_chain(term)) is not None:
-        added = [term.inputs["total"], last]
-    else:
-        return [value]
+    added = [term.inputs["first"], term.inputs["second"]]
     return [part for each in added if plain(each) != 0 for part in _taken_apart(each, known)] or [value]
 
 
@@ -97,15 +92,3 @@ def _without_neutral(term: Term, node: ast.expr) -> ast.expr:
         if not is_array(found) and found == neutral:
             return side
     return node
-
-
-def _last_of_chain(term: Term) -> Any:
-    """What a running total gained in its last step, where that is one of the inputs; else None."""
-    node = term.formula.expression
-    if "total" not in term.inputs or not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Add):
-        return None
-    gained = _without_neutral(term, _chosen(term, node.right))
-    if isinstance(gained, ast.Name) and gained.id in term.inputs:
-        return term.inputs[gained.id]
-    gain = value_of(term.formula, gained, term.inputs)
-    return 0.0 if not is_array(gain) and gain == 0 else None

@@ -92,5 +92,5 @@ def total_seconds(values: Sequence[Number]) -> Number:
 
 
 def total_bytes(values: Sequence[Number]) -> Number:
-    """Sum of some bytes, as a chain of additions."""
-    return reduce(add_bytes, values)
+    """Sum of some bytes, as a chain of additions; 0 where there are none."""
+    return reduce(add_bytes, values) if values else 0.0

@@ -38,7 +38,7 @@ def expert_rows(scenario: Scenario, model: Model, layout: Layout, step: StepTime
         sent, seconds, exposed, times = [], [], [], []
         for count, block, exchanged in blocks:
             one = of(exchanged)
-            times.append(times_count(count, both_passes(1.0, again, 1.0)))
+            times.append(times_count(count, add_times(again, 1.0)))
             sent.append(times_bytes(times[-1], one.sent))
             seconds.append(times_seconds(times[-1], one.seconds))
             exposed.append(times_seconds(count, _exposed(block, exchanged, one.seconds, again)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 from ..ledgers import training_memory as held
 from ..ledgers.frozen_states import frozen_width
@@ -16,8 +15,15 @@ from . import days
 from .layout import Layout
 
 
+class LinkBytes(NamedTuple):
+    """Bytes one GPU sends in groups that stay inside its scale-up domain, and through its network adapter."""
+
+    within: Number
+    across: Number
+
+
 def physical_floor(
-    values: Mapping[str, Any],
+    sent: LinkBytes,
     scenario: Scenario,
     model: Model,
     layout: Layout,
@@ -36,8 +42,8 @@ def physical_floor(
     floor = days.bound_seconds(
         days.compute_floor(flops, cluster.gpus, peak),
         days.memory_floor(moved, cluster.accelerator.memory_bandwidth),
-        days.link_floor(values["communication.scale_up_bytes_per_gpu"], link),
-        days.link_floor(values["communication.adapter_bytes_per_gpu"], cluster.network.bandwidth),
+        days.link_floor(sent.within, link),
+        days.link_floor(sent.across, cluster.network.bandwidth),
     )
     return floor, moved
 

@@ -7,16 +7,21 @@ point depends on tokens and machine balance only, not on the size of the model.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from ..machine.collectives import fabric_bandwidth
 from ..machine.device import Machine
 from ..model.layers import Block, Model
+from ..model.parameters import layers_parameters
 from ..numeric import Number, maximum
 from ..scenario import Scenario
+from ..sums import add_parameters, add_times, times_count
 from ..terms import formula
-from .block import mean_of_blocks, total_of_blocks
+from .block import mean_of_blocks
 from .layout import Layout
+
+_Sum = Callable[[Number, Number], Number]
 
 
 @formula("T*", "tokens", "gradients hide behind backward when tokens a rank ≥ w_g·Π·η/(2·W)·(D−1)/D; derived")
@@ -88,9 +93,9 @@ def hiding_points(
             layout.tensor,
             model.hidden,
             rate,
-            _mean(model, lambda block: block.matrix_parameters()),
+            _mean(model, lambda block: block.matrix_parameters(), layers_parameters, add_parameters),
             bandwidth(layout.tensor_group),
-            _mean(model, lambda block: float(block.joins)),
+            _mean(model, lambda block: float(block.joins), times_count, add_times),
         ),
     }
     heads = next(filter(None, (block.mixer.heads_on(1.0) for _, block in model.groups)), None)
@@ -101,8 +106,8 @@ def hiding_points(
     return points
 
 
-def _mean(model: Model, of: Callable[[Block], Number]) -> Number:
+def _mean(model: Model, of: Callable[[Block], Number], times: _Sum, add: _Sum) -> Number:
     """Something that each block has, mean over the layers of a model."""
     if len(model.groups) == 1:
         return of(model.block)
-    return mean_of_blocks(total_of_blocks([n for n, _ in model.groups], [of(b) for _, b in model.groups]), model.layers)
+    return mean_of_blocks(reduce(add, [times(layers, of(block)) for layers, block in model.groups]), model.layers)

@@ -20,11 +20,11 @@ from ..numeric import Number, is_array, maximum, where
 from ..report import Sheet
 from ..roofline import knee
 from ..scenario import Scenario
-from ..sums import add_bytes, add_seconds
+from ..sums import total_bytes, total_seconds
 from ..terms import formula, is_recording
 from . import days, operators
 from .bottleneck import bottleneck
-from .floor import physical_floor
+from .floor import LinkBytes, physical_floor
 from .hiding import hiding_points
 from .layout import Layout, layout_of, step_tokens
 from .step import StepTime, balanced, step_time, time_parts
@@ -56,9 +56,9 @@ def evaluate_training(scenario: Scenario, model: Model) -> Sheet:
     flops = _compute(sheet.values, scenario, model, layout)
     _memory(sheet, scenario, layout, memory, constants)
     rows, step = delayed(traffic(scenario, model, layout, step), step, scenario.reliability)
-    _communication(sheet, rows)
-    step = _not_below_links(step, sheet.values, layout)
-    _time(sheet, scenario, model, layout, memory, step, flops, constants)
+    sent = _communication(sheet, rows)
+    step = _not_below_links(step, sent, layout)
+    _time(sheet, scenario, model, layout, memory, step, sent, flops, constants)
     _roofline(sheet, scenario, model, layout, step, flops)
     return sheet
 
@@ -147,36 +147,37 @@ def _stages(memory: held.TrainingMemory, layout: Layout) -> dict[str, Any]:
     }
 
 
-def _communication(sheet: Sheet, rows: list[Row]) -> None:
-    inside: Number = 0.0
-    across: Number = 0.0
-    adapter: Number = 0.0
-    exposed: Number = 0.0
-    for row, outside in rows:
-        sheet.communication.append(row)
-        inside = add_inside(inside, row.bytes_per_gpu, outside)
-        across = add_across(across, row.bytes_per_gpu, outside)
-        adapter = add_outside(adapter, row.bytes_per_gpu, outside)
-        exposed = add_seconds(exposed, row.exposed_seconds)
+def _communication(sheet: Sheet, rows: list[Row]) -> LinkBytes:
+    """The ledger of what is sent, and what of it no link is spared."""
+    sheet.communication += [row for row, _ in rows]
+    across = total_bytes([bytes_outside(row.bytes_per_gpu, outside) for row, outside in rows])
     sheet.values |= {
-        "communication.bytes_per_gpu": add_bytes(inside, across),
-        "communication.scale_up_bytes_per_gpu": inside,
-        "communication.scale_out_bytes_per_gpu": across,
-        "communication.adapter_bytes_per_gpu": adapter,
-        "communication.exposed_seconds": exposed,
+        "communication.bytes_per_gpu": total_bytes([row.bytes_per_gpu for row, _ in rows]),
+        "communication.scale_up_bytes_per_gpu": total_bytes(
+            [bytes_inside(row.bytes_per_gpu, outside) for row, outside in rows]
+        ),
+        "communication.adapter_bytes_per_gpu": across,
+        "communication.exposed_seconds": total_seconds([row.exposed_seconds for row, _ in rows]),
     }
+    return LinkBytes(total_bytes([bytes_within(row.bytes_per_gpu, outside) for row, outside in rows]), across)
 
 
-@formula("Σ scale-up", "B")
-def add_inside(total: Number, sent: Number, outside: Number) -> Number:
-    """Bytes one GPU sends in groups inside its scale-up domain, added up."""
-    return total + where(outside > 0, 0.0, sent)
+@formula("S·(1 − x)", "B", "the rest of what passes the adapter")
+def bytes_inside(sent: Number, outside: Number) -> Number:
+    """Bytes one GPU sends inside its scale-up domain."""
+    return sent * (1 - outside)
 
 
-@formula("Σ scale-out", "B")
-def add_across(total: Number, sent: Number, outside: Number) -> Number:
-    """Bytes one GPU sends in groups that cross the network, added up."""
-    return total + where(outside > 0, sent, 0.0)
+@formula("S, if x = 0", "B", leaves_out="what groups that cross the network send inside: their algorithm decides")
+def bytes_within(sent: Number, outside: Number) -> Number:
+    """Bytes one GPU sends in a group that stays inside its scale-up domain, which no other way can carry."""
+    return where(outside > 0, 0.0, sent)
+
+
+@formula("S·x", "B", "a ring over q local ranks leaves the node on one of q rails")
+def bytes_outside(sent: Number, outside: Number) -> Number:
+    """Bytes that pass the network adapter of one GPU."""
+    return sent * outside
 
 
 @formula("max(T, C/W)", "s", "all traffic of a step shares the links, whatever it hides behind")
@@ -185,17 +186,10 @@ def not_below_links(seconds: Number, inside: Number, link_rate: Number, across: 
     return maximum(seconds, maximum(inside / link_rate, across / network_rate))
 
 
-def _not_below_links(step: StepTime, values: dict[str, Any], layout: Layout) -> StepTime:
-    inside, across = values["communication.scale_up_bytes_per_gpu"], values["communication.adapter_bytes_per_gpu"]
+def _not_below_links(step: StepTime, sent: LinkBytes, layout: Layout) -> StepTime:
     fabric = layout.fabric
-    seconds = not_below_links(step.seconds, inside, fabric.link_rate, across, fabric.network_rate)
+    seconds = not_below_links(step.seconds, sent.within, fabric.link_rate, sent.across, fabric.network_rate)
     return replace(step, seconds=seconds)
-
-
-@formula("Σ adapter", "B", "a ring over q local ranks leaves the node on one of q rails")
-def add_outside(total: Number, sent: Number, outside: Number) -> Number:
-    """Bytes that pass the network adapter of one GPU, added up."""
-    return total + sent * outside
 
 
 def _time(
@@ -205,6 +199,7 @@ def _time(
     layout: Layout,
     memory: held.TrainingMemory,
     step: StepTime,
+    sent: LinkBytes,
     flops: Number,
     constants: Rates,
 ) -> None:
@@ -212,7 +207,7 @@ def _time(
     peak = peak_flops(cluster.accelerator, training.precision)
     tokens = values["compute.tokens_per_step"]
     rate = days.throughput(tokens, step.seconds)
-    bound, moved = physical_floor(values, scenario, model, layout, memory, flops, peak)
+    bound, moved = physical_floor(sent, scenario, model, layout, memory, flops, peak)
     rule = compute.step_flops(compute.rule_flops(6, model.met_parameters), tokens)
     full = compute.step_flops(values["compute.full_mask_flops_per_token"], tokens)
     band = band_of(scenario, "step")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core.plans import gpt, plan, seed_7b
-from triledger.core import evaluate
+from triledger.core import evaluate, load_scenario
 from triledger.core.machine.collectives import bytes_sent
 from triledger.core.report import Report, Traffic
 from triledger.core.scenario import Scenario
@@ -238,6 +238,18 @@ def test_a_group_over_servers_leaves_each_on_all_rails() -> None:
     # so 200 Gb/s adapters carry 38 GB in 0.19 s, and the bound of the step is its mathematics
     flops = report["compute.model_flops_per_step"] / (16 * 312e12)
     assert report["time.bound_s"] == pytest.approx(flops, rel=1e-12)
+
+
+def test_copies_made_where_a_token_arrives_stay_inside_the_node() -> None:
+    # 8 experts a token on 8 nodes of 8, at most 4 of them: 8·7/8 copies are spread inside, 4·7/8 cross the network
+    report = evaluate(load_scenario("deepseek-v3-2048xh800-train"))
+    sent = {traffic.name: traffic.bytes_per_gpu for traffic in report.communication}
+    exchanged = sent["expert parallel dispatch"] + sent["expert parallel combine"]
+    reduced = sent["data parallel gradients"] + sent["data parallel updated weights"]
+    inside = exchanged * 2 / 3 + reduced * 7 / 8
+    assert report["communication.scale_up_bytes_per_gpu"] == pytest.approx(inside)
+    crossing = report["communication.bytes_per_gpu"] - inside
+    assert report["communication.adapter_bytes_per_gpu"] == pytest.approx(crossing)
 
 
 def test_a_rack_domain_keeps_groups_on_the_scale_up_link() -> None:

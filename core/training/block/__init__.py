@@ -1,7 +1,7 @@
 """Time of one block for one micro-batch on one rank, kernel by kernel."""
 
 from .dispatch import Exchange, ExpertTraffic
-from .passes import BlockTime, Core, Pass, Product, mean_block, mean_of_blocks, total_of_blocks
+from .passes import BlockTime, Core, Pass, Product, mean_block, mean_of_blocks
 from .timer import BlockTimer
 
 __all__ = [
@@ -14,5 +14,4 @@ __all__ = [
     "Product",
     "mean_block",
     "mean_of_blocks",
-    "total_of_blocks",
 ]

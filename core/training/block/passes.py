@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import reduce
 
 from ...machine.device import Kernel
 from ...numeric import Number
-from ...sums import times_bytes, times_seconds, total_bytes, total_seconds
+from ...sums import add_times, times_bytes, times_count, times_seconds, total_bytes, total_seconds
 from ...terms import formula
 from ..overlap import compute_seconds, pass_seconds
 from .dispatch import ExpertTraffic
@@ -132,24 +133,10 @@ def mean_layer_bytes(together: Number, layers: Number) -> Number:
     return together / layers
 
 
-@formula("Σ L_g·n_g", "")
-def add_group(total: Number, layers: Number, each: Number) -> Number:
-    """Something that each layer has, added up over the kinds of layers."""
-    return total + layers * each
-
-
 @formula("Σ L_g·n_g/L", "")
 def mean_of_blocks(together: Number, layers: Number) -> Number:
     """Something that each layer has, mean over the layers of a model."""
     return together / layers
-
-
-def total_of_blocks(counts: Sequence[Number], each: Sequence[Number]) -> Number:
-    """Something that each layer has, over all layers of a model."""
-    total: Number = 0.0
-    for layers, one in zip(counts, each, strict=True):
-        total = add_group(total, layers, one)
-    return total
 
 
 def _mean(counts: Sequence[Number], seconds: Sequence[Number], layers: Number) -> Number:
@@ -174,6 +161,6 @@ def mean_block(counts: Sequence[Number], blocks: Sequence[BlockTime], layers: Nu
         _mean(counts, [each.weight_gradient_seconds for each in blocks], layers),
         (),
         (),
-        mean_of_blocks(total_of_blocks(counts, [each.tensor_pairs for each in blocks]), layers),
+        mean_of_blocks(reduce(add_times, map(times_count, counts, [each.tensor_pairs for each in blocks])), layers),
         mean_layer_bytes(total_bytes(list(map(times_bytes, counts, [each.context_sent for each in blocks]))), layers),
     )
