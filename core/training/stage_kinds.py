@@ -10,7 +10,7 @@ import numpy as np
 
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum
-from ..terms import formula, plain
+from ..terms import formula
 from .stages import Stages
 
 
@@ -57,11 +57,6 @@ class StageKinds:
         if len(self.model.groups) == 1:
             return self.stages.distinct()
         last = self.pipeline - 1
-        if not is_array(last) and not any(is_array(*self.on(float(stage))) for stage in range(int(self.pipeline))):
-            first: dict[tuple[Number, ...], float] = {}
-            for stage in range(int(self.pipeline)):
-                first.setdefault(tuple(map(plain, self.on(float(stage)))), float(stage))
-            return sorted({*first.values(), float(last)})
         stages = [minimum(float(stage), last) for stage in range(int(np.max(self.pipeline)))]
         counts = np.broadcast_arrays(*(count for stage in stages for count in self.on(stage)))
         held = np.reshape(counts, (len(stages), len(self.model.groups), -1))
@@ -69,5 +64,6 @@ class StageKinds:
         for stage, here in enumerate(held):
             if not (held[kept] == here).all(axis=1).any(axis=0).all():
                 kept.append(stage)
-        found = [stages[stage] for stage in kept]
-        return found if not is_array(last) and found[-1] == last else [*found, last]
+        if kept[-1] != len(stages) - 1:
+            kept.append(len(stages) - 1)
+        return [stages[stage] for stage in kept]
