@@ -11,7 +11,7 @@ from ..numeric import Number, is_array
 from ..report import Point
 from ..roofline import Roof
 from ..scenario import Scenario
-from ..sums import add_bytes, add_flops, add_seconds, add_times, total_bytes
+from ..sums import add_bytes, add_flops, add_seconds, add_times, total_bytes, total_seconds
 from ..terms import formula
 from .block import BlockTime, Core, Product
 from .layout import Layout
@@ -110,8 +110,7 @@ def block_operators(scenario: Scenario, model: Model, layout: Layout, step: Step
     passes = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)
     products: dict[str, Operator] = {}
     others: dict[str, Operator] = {}
-    for (layers, _), block in zip(trained_groups(model), step.pipeline.blocks, strict=True):
-        blocks = block_count(layers, layout.pipeline, layout.micro_batches)
+    for blocks, block in _blocks(model, layout, step):
         for product in block.products:
             _add(products, _product(product, passes[0], blocks, step.machine.memory_rate))
         for core in block.cores:
@@ -119,6 +118,14 @@ def block_operators(scenario: Scenario, model: Model, layout: Layout, step: Step
         if block.experts:
             _add(others, _router(block, passes[0], blocks, step.machine.memory_rate))
     return [*products.values(), *others.values()]
+
+
+def _blocks(model: Model, layout: Layout, step: StepTime) -> list[tuple[Number, BlockTime]]:
+    """How many blocks of each kind one GPU computes in a step, those of prediction modules among them."""
+    return [
+        (block_count(layers, layout.pipeline, layout.micro_batches), block)
+        for (layers, _), block in zip(trained_groups(model), step.pipeline.blocks, strict=True)
+    ]
 
 
 def _add(found: dict[str, Operator], more: Operator) -> None:
@@ -156,24 +163,36 @@ def _router(block: BlockTime, again: Number, blocks: Number, memory_rate: Number
     return Operator("router", pointwise_flops(moved), moved, seconds, "memory", kernels_of_step(again, 1.0, blocks))
 
 
-def expert_launches(scenario: Scenario, layout: Layout, step: StepTime) -> Number:
+def _share_of(name: str, again: Number, model: Model, layout: Layout, step: StepTime) -> Number:
+    """Time of one kind of work, by its name in a pass, in all blocks of a step on one GPU; mean over stages."""
+    return total_seconds(
+        [
+            step_share(getattr(block.forward, name), again, getattr(block.backward, name), blocks)
+            for blocks, block in _blocks(model, layout, step)
+        ]
+    )
+
+
+def expert_launches(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> Number:
     """Time the host takes in a step to launch the kernels of experts; mean over stages."""
-    block, again = step.pipeline.block, FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)[0]
-    blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
-    return step_share(block.forward.launches, again, block.backward.launches, blocks)
+    again = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)[0]
+    return _share_of("launches", again, model, layout, step)
 
 
 def operator_points(
-    scenario: Scenario, layout: Layout, step: StepTime, operators: list[Operator], whole: tuple[Number, Number]
+    scenario: Scenario,
+    model: Model,
+    layout: Layout,
+    step: StepTime,
+    operators: list[Operator],
+    whole: tuple[Number, Number],
 ) -> list[Point]:
     """Matrices, cores, pointwise kernels, optimizer, and the whole step; `whole` is its model FLOPs and the peak."""
     model_flops, peak = whole
-    block, memory_rate = step.pipeline.block, step.machine.memory_rate
     roof = Roof(peak, scenario.cluster.accelerator.memory_bandwidth)
-    blocks = block_count(layout.layers, layout.pipeline, layout.micro_batches)
     norms = FORWARD_PASSES.get(scenario.training.recompute, ONE_PASS)[1]
-    seconds = step_share(block.forward.pointwise, norms, block.backward.pointwise, blocks)
-    streamed = bytes_of_seconds(seconds, memory_rate)
+    seconds = _share_of("pointwise", norms, model, layout, step)
+    streamed = bytes_of_seconds(seconds, step.machine.memory_rate)
     points = [
         *(roof.point(each.name, "step", each.flops, each.moved, each.seconds, each.bound) for each in operators),
         roof.point("norms and activation", "step", pointwise_flops(streamed), streamed, seconds, "memory"),

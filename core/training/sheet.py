@@ -244,7 +244,7 @@ def _time(
         "time.mean_stage_s": step.pipeline.mean_stage,
     }
     if memory.rank.any_routed:
-        values["time.expert_launches_s"] = operators.expert_launches(scenario, layout, step)
+        values["time.expert_launches_s"] = operators.expert_launches(scenario, model, layout, step)
 
 
 def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, step: StepTime, flops: Number) -> None:
@@ -257,5 +257,5 @@ def _roofline(sheet: Sheet, scenario: Scenario, model: Model, layout: Layout, st
     }
     if not is_array(step.seconds):
         found = operators.block_operators(scenario, model, layout, step)
-        sheet.points = operators.operator_points(scenario, layout, step, found, (flops, peak))
+        sheet.points = operators.operator_points(scenario, model, layout, step, found, (flops, peak))
         sheet.values["time.bottleneck"] = bottleneck(layout, step, sheet.points, found, sheet.values)

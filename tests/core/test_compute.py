@@ -179,3 +179,8 @@ def test_prediction_modules_are_trained_and_count() -> None:
         assert two[key] > one[key] > without[key]
     experts = [next(p.flops for p in each.points if "expert" in p.name) for each in (without, one)]
     assert experts[1] / experts[0] == pytest.approx(59 / 58)
+    launches = [each["time.expert_launches_s"] for each in (without, one)]
+    assert launches[1] / launches[0] == pytest.approx(59 / 58)
+    norms = [next(p.seconds for p in each.points if p.name.startswith("norms")) for each in (without, one, two)]
+    assert norms[2] - norms[1] == pytest.approx(norms[1] - norms[0])
+    assert norms[1] > norms[0] * (1 + 0.9 / 61)
