@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Rows named for each reason in the text; JSON names all.
 _NAMED = 4
-#: How near the best measured layout the one called best should be.
-_NEAR = 0.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +49,7 @@ def _validate(options: argparse.Namespace) -> int:
     from ..core.figures.measured import measured
     from ..core.files import write_whole
     from ..core.measured.errors import errors_text, read_errors
-    from ..core.measured.summary import markdown
+    from ..core.measured.summary import claims, markdown
     from ..core.measured.validation import validate
 
     try:
@@ -65,7 +63,8 @@ def _validate(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(json.dumps(_json(validation), indent=2, allow_nan=False))
     elif options.format == "markdown":
-        print("\n".join(markdown(read_errors(errors_text(validation.comparisons)))))
+        table = markdown(read_errors(errors_text(validation.comparisons)))
+        print("\n".join((*table, "", *claims(validation))))
     else:
         print("\n".join(_text(validation)))
     return 0 if validation.comparisons or validation.verdicts else 1
@@ -148,7 +147,7 @@ def _verdicts(validation: Validation) -> Iterator[str]:
 
 
 def _ranking(validation: Validation) -> Iterator[str]:
-    from ..core.measured.ranking import rankings
+    from ..core.measured.ranking import called_best, rankings
     from ..core.units import digits
 
     found = rankings(validation.comparisons)
@@ -163,9 +162,7 @@ def _ranking(validation: Validation) -> Iterator[str]:
             table.append((*of_all, sweep.name, *counts, _percent(sweep.excess)))
             of_all = ("", "", "", "")
     yield from aligned(table, "<>>><>>>>")
-    sweeps = [sweep for ranking in found for sweep in ranking.sweeps]
-    near = sum(sweep.excess <= _NEAR for sweep in sweeps)
-    yield f"the layout called best is within {_NEAR * 100:.0f} % of the best measured in {near} of {len(sweeps)} sweeps"
+    yield called_best(found)
     yield ""
 
 

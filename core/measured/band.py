@@ -16,7 +16,7 @@ from ..report import Finding
 from ..scenario import Scenario
 from ..terms import Datum, is_recording, traced
 from .errors import ErrorRow, shipped_errors
-from .likeness import Criterion, least_width, quantities
+from .likeness import Criterion, Quantity, least_width, quantities
 
 #: The quantity of the first time that a plan's report names, by kind of plan.
 PRINCIPAL = {"training": "step", "serving": "pace"}
@@ -98,9 +98,32 @@ _NUMBERS = ("low", "high", "rows", "alike", "sources")
 
 @cache
 def band_of_answers(quantity: str, answers: tuple[Any, ...]) -> Band:
+    """The band of the shipped rows for a plan that answers the criteria so."""
+    return _band([row for row in shipped_errors() if row.quantity == quantity], quantities()[quantity], answers)
+
+
+def coverage(quantity: str) -> float:
+    """Share of the published rows that lie within a band made without the rows of their source."""
+    rows, asked = [row for row in shipped_errors() if row.quantity == quantity], quantities()[quantity]
+    inside = (_inside(source, rows, asked) for source in {row.source for row in rows})
+    return sum(inside) / len(rows)
+
+
+def _inside(source: str, rows: list[ErrorRow], asked: Quantity) -> int:
+    """How many rows of a source lie within the bands that the other sources make."""
+    others = [row for row in rows if row.source != source]
+    own: dict[tuple[Any, ...], list[float]] = {}
+    for row in rows:
+        if row.source == source:
+            answers = tuple(criterion.of(row.plan.get(criterion.path, "")) for criterion in asked.criteria)
+            own.setdefault(answers, []).append(row.slowdown - 1)
+    made = ((_band(others, asked, answers), errors) for answers, errors in own.items())
+    return sum(band.low <= error <= band.high for band, errors in made for error in errors)
+
+
+def _band(rows: list[ErrorRow], asked: Quantity, answers: tuple[Any, ...]) -> Band:
     """The band of the rows that answer the criteria alike, as many of them as leave enough rows and sources."""
-    asked = quantities()[quantity]
-    alike = rows = [row for row in shipped_errors() if row.quantity == quantity]
+    alike = rows
     held, left_open = [], []
     for criterion, answer in zip(asked.criteria, answers, strict=True):
         alike = _answering(alike, criterion, answer)

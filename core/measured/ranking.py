@@ -13,6 +13,8 @@ import numpy as np
 
 from .comparison import Comparison
 
+#: How near the best measured layout the one called best should be.
+_NEAR = 0.05
 #: Layouts from which on runs are called a sweep.
 _FEWEST = 3
 #: Predictions this close (relative) are of one layout.
@@ -61,6 +63,15 @@ def rankings(rows: Iterable[Comparison]) -> list[Ranking]:
             sources.setdefault(row.source, {}).setdefault(_of_one_sweep(row), []).append(row)
     ranked = (_ranking(source, list(groups.values())) for source, groups in sources.items())
     return [found for found in ranked if found.sweeps]
+
+
+def called_best(found: Iterable[Ranking]) -> str:
+    """In how many sweeps the layout called best is nearly the best, in words."""
+    sweeps = [sweep for ranking in found for sweep in ranking.sweeps]
+    near = sum(sweep.excess <= _NEAR for sweep in sweeps)
+    return (
+        f"the layout called best is within {_NEAR * 100:.0f} % of the best measured in {near} of {len(sweeps)} sweeps"
+    )
 
 
 def concordance(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..catalogue import table
+from ..words import count, percent
+from .band import coverage
 from .comparison import Statistics, statistics
 from .errors import ErrorRow
+from .ranking import called_best, rankings
+from .validation import Validation
 
 
 def summary(rows: Iterable[ErrorRow]) -> Iterator[tuple[str, Statistics]]:
@@ -25,6 +29,18 @@ def markdown(rows: Iterable[ErrorRow]) -> Iterator[str]:
     for figures, found in summary(rows):
         sizes = (found.median, found.percentile_90, found.bias)
         yield f"| {figures} | {found.count} | {' | '.join(map(_percent, sizes))} |"
+
+
+def claims(validation: Validation) -> Iterator[str]:
+    """What the README says of accuracy in words beside the table."""
+    rows = [row for row in validation.comparisons if not row.flagged]
+    verdicts = [verdict for verdict in validation.verdicts if not verdict.flagged]
+    wrong = sum(verdict.ran != verdict.fits for verdict in verdicts)
+    yield f"{count(len(rows))} published figures are compared with predictions"
+    yield f"{count(len(validation.skipped))} more cannot be expressed yet"
+    yield called_best(rankings(rows))
+    yield f"whether a run fits is answered wrongly for {wrong} of {count(len(verdicts))} runs"
+    yield f"made without a source, step time bands hold for {percent(coverage('step'))} of the rows of that source"
 
 
 def _belongs(row: ErrorRow, group: Mapping[str, Any]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from triledger.core.measured.errors import errors_text, read_errors, shipped_errors
-from triledger.core.measured.summary import markdown, summary
+from triledger.core.measured.summary import claims, markdown, summary
 from triledger.core.measured.validation import Validation
 
 
@@ -21,3 +23,10 @@ def test_the_table_is_that_of_the_errors(shipped: Validation) -> None:
     assert len(lines) == 3
     assert lines[2].startswith("| step time, dense: Megatron-LM on A100")
     assert "| 4 | 2." in lines[2]
+
+
+def test_the_readme_says_what_the_rows_say(shipped: Validation) -> None:
+    """Where this fails: `triledger validate --format markdown` prints what is true."""
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    said = [" ".join(claim.split()) for claim in claims(shipped)]
+    assert [claim for claim in said if claim.lower() not in readme.lower()] == []
