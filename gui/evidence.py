@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ..core.figures.measured import measured, measured_like
 from ..core.ledgers.tables import Table
@@ -13,10 +13,9 @@ from ..core.measured.errors import shipped_errors
 from ..core.measured.similar import most_similar
 from ..core.measured.tables import similar_table, sources_table
 from .chart_card import ChartCard, Choose, choose_file
-from .fonts import font, typeset
-from .ledger_table import LedgerTable
 from .store import Store
-from .theme import Theme, page_style
+from .table_page import TablePage
+from .theme import Theme
 
 #: Runs in the table of those like the plan.
 _RUNS = 15
@@ -28,7 +27,7 @@ _OPEN = "A double click opens a run as a plan."
 _LIKE, _ALL = "Like this plan", "All published runs"
 
 
-class EvidencePage(QWidget):
+class EvidencePage(TablePage):
     """A table of runs with a chart of predicted against measured: of those most like the plan, or by publication.
 
     The chart of all runs shows those of the source whose row is chosen. A double click or Enter on a row opens its run
@@ -39,57 +38,27 @@ class EvidencePage(QWidget):
     run_requested = Signal(str)
 
     def __init__(self, store: Store, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__((_LIKE, _ALL), parent=parent)
         self._store = store
+        #: The run that each row opens, and of each row of all runs its kind, source and metric.
         self._runs: list[str] = []
-        self.title, self.notes = QLabel(), QLabel()
-        self.table, self.chart = LedgerTable(asks=False), ChartCard(theme, choose)
-        self.choice = QButtonGroup(self)
+        self._groups: list[tuple[str, str, str]] = []
+        self.chart = ChartCard(theme, choose)
+        self.body.addWidget(self.chart, 5)
         self._soon = QTimer(self, singleShot=True, interval=_PAUSE)
-        self._soon.timeout.connect(self._refresh)
-        self._arrange()
+        self._soon.timeout.connect(self._follow)
         self.choice.idClicked.connect(self._refresh)
         store.report_changed.connect(self._soon.start)
         self.table.selectionModel().currentRowChanged.connect(self._show_source)
         self.table.activated.connect(lambda index: self._open(index.row()))
         self.set_theme(theme)
 
-    def _arrange(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(0)
-        for number, name in enumerate((_LIKE, _ALL)):
-            button = QToolButton()
-            button.setText(name)
-            button.setCheckable(True)
-            button.setChecked(number == 0)
-            self.choice.addButton(button, number)
-            top.addWidget(button)
-        self.title.setFont(font(13, bold=True))
-        self.notes.setObjectName("notes")
-        self.notes.setWordWrap(True)
-        copy = QToolButton()
-        copy.setText("Copy table")
-        copy.clicked.connect(self.table.copy)
-        top.addSpacing(14)
-        top.addWidget(self.title, 1)
-        top.addWidget(copy)
-        body = QHBoxLayout()
-        body.setSpacing(10)
-        body.addWidget(self.table, 8)
-        body.addWidget(self.chart, 5)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(6)
-        column.addLayout(top)
-        column.addLayout(body, 1)
-        column.addWidget(self.notes)
-
     def show_all(self) -> None:
         """Show what is known of all numbers."""
         self.choice.button(1).click()
 
     def set_theme(self, theme: Theme) -> None:
-        self.setStyleSheet(page_style(theme))
+        super().set_theme(theme)
         self.chart.set_theme(theme)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -100,12 +69,18 @@ class EvidencePage(QWidget):
         super().showEvent(event)
         self._refresh()
 
+    def _follow(self) -> None:
+        """Another plan has other runs like it; all runs stay what they are."""
+        if self.choice.checkedId() == 0:
+            self._refresh()
+
     def _refresh(self) -> None:
         report = self._store.report
         if report is None or not self.isVisible():
             return
         if self.choice.checkedId() == 1:
-            self._runs = [found.worst_id for found in by_source(shipped_errors()).values()]
+            groups = by_source(shipped_errors())
+            self._groups, self._runs = list(groups), [found.worst_id for found in groups.values()]
             self._show(sources_table(shipped_errors()))
             self._show_source(self.table.currentIndex())
         else:
@@ -118,10 +93,9 @@ class EvidencePage(QWidget):
         """The runs of the source in a row, all where none is chosen; a chart of those like the plan stays."""
         if self.choice.checkedId() != 1:
             return
-        groups = list(by_source(shipped_errors()))
         rows = shipped_errors()
-        if 0 <= index.row() < len(groups):
-            rows = [row for row in rows if (row.kind, row.source, row.metric) == groups[index.row()]]
+        if 0 <= index.row() < len(self._groups):
+            rows = [row for row in rows if (row.kind, row.source, row.metric) == self._groups[index.row()]]
         self.chart.set_figure(measured(rows))
 
     def _open(self, row: int) -> None:
@@ -129,7 +103,4 @@ class EvidencePage(QWidget):
             self.run_requested.emit(self._runs[row])
 
     def _show(self, table: Table) -> None:
-        self.table.set_table(table)
-        self.table.setAccessibleName(table.title)
-        self.title.setText(typeset(table.title))
-        self.notes.setText(typeset(". ".join((*table.notes, _OPEN))))
+        self.show_table(table, ". ".join((*table.notes, _OPEN)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QGuiApplication, QKeySequence, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLabel, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from ..core.ledgers.tables import Table
 from .clipboard import table_data
@@ -16,12 +16,6 @@ _SIZE = 12
 
 _ASKING = (Qt.Key.Key_F1, Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _Index = QModelIndex | QPersistentModelIndex
-
-
-def say(label: QLabel, text: str) -> None:
-    """Setting a text lays out anew, even the same one."""
-    if label.text() != text:
-        label.setText(text)
 
 
 class TableModel(QAbstractTableModel):

@@ -4,68 +4,37 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QTabWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from ..core.ledgers.row_keys import row_key
 from ..core.ledgers.tables import communication_table, compute_table, memory_table
 from ..core.report import Report
 from .findings import FindingList
-from .fonts import font, typeset
-from .ledger_table import ROW, LedgerTable, say
+from .ledger_table import ROW
 from .store import Store
-from .theme import Theme, page_style
+from .table_page import TablePage
+from .theme import Theme
 from .what_if import WhatIfPage
 from .working import WorkingPage
 
 _LEDGERS = {"Memory": memory_table, "Compute": compute_table, "Communication": communication_table}
 
 
-class LedgerPage(QWidget):
+class LedgerPage(TablePage):
     """One of the three ledgers at a time, with its title, its notes and what it does not count."""
 
     #: The key of a result whose working is wanted.
     explained = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(tuple(_LEDGERS), asks=True, parent=parent)
         self._report: Report | None = None
-        self.table = LedgerTable()
-        self.title = QLabel()
-        self.title.setFont(font(13, bold=True))
-        self.notes = QLabel()
-        self.notes.setObjectName("notes")
-        self.notes.setWordWrap(True)
-        self.choice = QButtonGroup(self)
-        top = QHBoxLayout()
-        top.setSpacing(0)
-        for number, name in enumerate(_LEDGERS):
-            button = QToolButton()
-            button.setText(name)
-            button.setCheckable(True)
-            button.setChecked(number == 0)
-            self.choice.addButton(button, number)
-            top.addWidget(button)
-        self.copy_button = QToolButton()
-        self.copy_button.setText("Copy table")
-        self.copy_button.clicked.connect(self.table.copy)
-        top.addSpacing(14)
-        top.addWidget(self.title, 1)
-        top.addWidget(self.copy_button)
         self.choice.idClicked.connect(self._refresh)
         self.table.asked.connect(self._explain)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 8)
-        layout.setSpacing(6)
-        layout.addLayout(top)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self.notes)
 
     def set_report(self, report: Report) -> None:
         self._report = report
         self._refresh()
-
-    def set_theme(self, theme: Theme) -> None:
-        self.setStyleSheet(page_style(theme))
 
     def _explain(self, row: int, column: int) -> None:
         table = self.table.rows.table
@@ -77,11 +46,8 @@ class LedgerPage(QWidget):
         if self._report is None:
             return
         table = tuple(_LEDGERS.values())[self.choice.checkedId()](self._report)
-        self.table.set_table(table)
-        self.table.setAccessibleName(table.title)
         left_out = f"Not counted: {', '.join(table.not_counted)}." if table.not_counted else ""
-        say(self.title, typeset(table.title))
-        say(self.notes, typeset(" · ".join(text for text in (*table.notes, left_out) if text)))
+        self.show_table(table, " · ".join(text for text in (*table.notes, left_out) if text))
 
 
 class LedgerTabs(QTabWidget):

@@ -4,59 +4,40 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from ..core.report import Edit, Report
 from ..core.what_if import answers, table
-from .fonts import font, typeset
-from .ledger_table import LedgerTable, say
 from .store import Store
-from .theme import Theme, page_style
+from .table_page import TablePage
+from .theme import Theme
 
 #: Milliseconds of rest before the changes are evaluated, so that a drag never waits for them.
 _REST = 150
 
 
-class WhatIfPage(QWidget):
+class WhatIfPage(TablePage):
     """A row a change. It is computed while it is in sight and nothing else is to be done.
 
     The button, Enter and a double click make the change of the row that is chosen, as one undo step.
     """
 
     def __init__(self, store: Store, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
         self._store = store
         self._report: Report | None = None
         self._edits: list[Edit] = []
-        self.title, self.notes = QLabel(), QLabel()
-        self.title.setFont(font(13, bold=True))
-        self.notes.setObjectName("notes")
-        self.notes.setWordWrap(True)
-        self.take_button, self.copy_button = QToolButton(), QToolButton()
-        self.table = LedgerTable(asks=False)
+        self.take_button = QToolButton()
+        self.take_button.clicked.connect(lambda: self._take(self.table.currentIndex()))
         self.table.activated.connect(self._take)
         self.table.selectionModel().currentRowChanged.connect(self._offer)
-        self.take_button.clicked.connect(lambda: self._take(self.table.currentIndex()))
-        self.copy_button.setText("Copy table")
-        self.copy_button.clicked.connect(self.table.copy)
-        top = QHBoxLayout()
-        top.addWidget(self.title, 1)
-        top.addWidget(self.take_button)
-        top.addWidget(self.copy_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 8)
-        layout.setSpacing(6)
-        layout.addLayout(top)
-        layout.addWidget(self.table, 1)
-        layout.addWidget(self.notes)
+        self.top.insertWidget(1, self.take_button)
+        self.top.insertSpacing(2, 6)
         self._rest = QTimer(self, singleShot=True)
         self._rest.timeout.connect(self.refresh)
         store.report_changed.connect(self._wait)
         self.set_theme(theme)
         self._offer(QModelIndex())
-
-    def set_theme(self, theme: Theme) -> None:
-        self.setStyleSheet(page_style(theme))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -75,10 +56,7 @@ class WhatIfPage(QWidget):
         found = answers(report.scenario, self._store.evaluate)
         shown = table(report, found, self._store.evaluate)
         self._edits = [each.edit for each in found]
-        self.table.set_table(shown)
-        self.table.setAccessibleName(shown.title)
-        say(self.title, typeset(shown.title))
-        say(self.notes, typeset(" · ".join(shown.notes)))
+        self.show_table(shown, " · ".join(shown.notes))
         self._offer(self.table.currentIndex())
 
     def _wait(self) -> None:
