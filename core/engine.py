@@ -20,6 +20,7 @@ from .training.interruptions import interruptions
 from .training.layout import data_parallel, shard_ranks
 from .training.losses import losses
 from .training.sheet import evaluate_training
+from .widths import gradient_bytes
 
 
 def evaluate(scenario: Scenario, record: bool = False) -> Report:
@@ -93,7 +94,7 @@ def _whiteboard(scenario: Scenario, model: Model, values: dict[str, Any], peak: 
     label = model.parameters if stated_label is None else stated_label
     met = model.met_parameters if stated_label is None else stated_label  # a token computes with those it meets
     stated = values["time.mfu"] if isinstance(training.mfu, str) else training.mfu
-    gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
+    gradient = gradient_bytes(training)
     gpus = scenario.cluster.gpus
     shards = shard_ranks(
         data_parallel(gpus, parallel.tp, parallel.pp, parallel.cp), parallel.cp, parallel.hsdp_replicas

@@ -16,6 +16,7 @@ from ..scenario import Scenario
 from ..sums import add_token_bytes
 from ..terms import formula
 from ..training.layout import Layout
+from ..widths import element_bytes
 from .adapters import adapter_bytes, adapters_of
 from .saved import Keeping, Kept, ffn_kept, mixer_kept
 from .saved.keeping import TENSORS
@@ -84,7 +85,7 @@ def keeping_of(scenario: Scenario, layout: Layout) -> Keeping:
         layout.tensor,
         layout.sequence_share,
         layout.sequence,
-        4.0 if scenario.training.precision == "fp32" else 2.0,
+        element_bytes(scenario.training),
         layout.expert_tensor,
         scenario.moe.imbalance,
         adapters_of(scenario.training, framework),

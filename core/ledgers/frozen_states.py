@@ -13,6 +13,7 @@ from ..numeric import Number, largest, where
 from ..scenario import Training
 from ..sums import add_bytes, add_parameters, times_bytes
 from ..terms import formula
+from ..widths import element_bytes
 from .adapters import Adapters, column_adapter, common_adapters, linears, routed_adapters
 from .states import Held, States
 from .training_items import gathered_root_bytes, nothing_held, resident_bytes, sharded_bytes
@@ -69,7 +70,7 @@ def frozen_width(training: Training) -> float:
     """Bytes of a parameter in a frozen matrix."""
     if training.finetune == "qlora":
         return float(table("adapters")["bases"][training.lora.base_format]["bytes"])
-    return 4.0 if training.precision == "fp32" else 2.0
+    return element_bytes(training)
 
 
 class FrozenStates:
@@ -81,7 +82,7 @@ class FrozenStates:
         self.last = flag(stage == states.layout.pipeline - 1)
         training = states.scenario.training
         self.quantised = training.finetune == "qlora"
-        self.element = 4.0 if training.precision == "fp32" else 2.0
+        self.element = element_bytes(training)
         self.width = frozen_width(training)
         self.quantised_head = self.quantised and bool(states.framework["quantised_head"])
 

@@ -14,6 +14,7 @@ from ..numeric import Number, both, where
 from ..scenario import Scenario
 from ..sums import add_bytes, add_parameters, times_bytes
 from ..training.layout import Layout
+from ..widths import gradient_bytes
 from .training_items import (
     gathered_block_bytes,
     gathered_root_bytes,
@@ -50,7 +51,7 @@ def state_widths(scenario: Scenario, framework: Mapping[str, Any]) -> Widths:
     training, optimizer = scenario.training, table("optimizers")[scenario.training.optimizer]
     momentum, variance = float(optimizer["momentum"]), float(optimizer["variance"])
     second, gather = optimizer["second"], float(framework["gather"])
-    gradient = 4.0 if training.gradient_precision == "fp32" else 2.0
+    gradient = gradient_bytes(training)
     if training.finetune != "full":
         width = 4.0 if training.precision == "fp32" else float(framework["adapter"])
         return Widths(width, width, 0.0, min(momentum, width), min(variance, width), width, second)

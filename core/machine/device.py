@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from ..catalogue import table
 from ..numeric import Number
 from ..scenario import Scenario
+from ..widths import gradient_bytes
 from . import kernels
 from .rates import Rates, peak_flops
 
@@ -91,6 +92,6 @@ def machine_of(scenario: Scenario, rates: Rates) -> Machine:
         units=device.units,
         rates=rates,
         input_bytes=float(recipe["element"]),
-        gradient_bytes=4.0 if training.gradient_precision == "fp32" else 2.0,
+        gradient_bytes=gradient_bytes(training),
         cast_bytes=float(recipe["cast"]),
     )
