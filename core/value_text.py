@@ -40,9 +40,7 @@ def unit_of(value: Any) -> str:
     """The unit that a value's origin gives it; "" where it has none."""
     origin = origin_of(bearer(value))  # a guard has the unit of what it lets through
     if isinstance(origin, Term):
-        several = multiple(bearer(value))
-        # a multiple of a bare number is a count, whatever it multiplies later
-        return "count" if several is not None and origin_of(several[1]) is None else origin.formula.unit
+        return origin.formula.unit
     if not isinstance(origin, Datum):
         return ""
     field = field_of(origin)
@@ -82,7 +80,7 @@ def origin_text(value: Any) -> str:
         return ("Sum of " if len({origin_text(part) for part in added}) > 1 else "") + _together(added)
     value = added[0]
     if (several := multiple(value)) is not None:
-        return f"{value_text(several[0])} × {clause(origin_text(several[1]))}"
+        return f"{quantity_text(several[0], 'count')} × {clause(origin_text(several[1]))}"
     origin = origin_of(value)
     if isinstance(origin, Term):
         nothing = is_wrapper(origin) and plain(value) == 0
