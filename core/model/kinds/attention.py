@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...numeric import Number, maximum
-from ...terms import formula
+from ...terms import Datum, formula, traced
 from .. import parameters as count
 from .mixer import Heads, Matrix, Mixer, Stream, pairs_flops, present
 from .pairs import causal_pairs, chunked, cross_pairs, windowed
@@ -54,7 +54,7 @@ def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
 
 
 #: Pairs that a kernel computes for each pair inside a sliding window: the tiles at its edges are computed whole.
-WINDOW_EDGES = 1.6
+WINDOW_EDGES = traced(1.6, Datum("kernels.window_edges", "an estimate"))
 
 
 @formula("P_cross,vec", "parameters", "arXiv 2407.21783, section 7.1")

@@ -6,12 +6,13 @@ from ...machine import kernels
 from ...model.kinds.mixer import Heads, Mixer
 from ...numeric import Number
 from ...sums import times_seconds, total_seconds
+from ...terms import Datum, traced
 from ..overlap import elements, keys_of_chunk, pointwise_bytes
 from .passes import Core
 from .work import Work
 
 #: Backward over forward work of a core: both gradients of each product, and what was not kept computed again.
-BACKWARD_PASSES = 2.5
+BACKWARD_PASSES = traced(2.5, Datum("kernels.backward_passes", "five products for two: arXiv 2307.08691"))
 #: Kernels of a core in chunks, forward and backward: sums of decays, states, products inside chunks, convolution.
 CHUNK_KERNELS, CHUNK_KERNELS_BACK = 5, 10
 

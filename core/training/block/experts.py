@@ -9,7 +9,7 @@ from ...machine.collectives import collective
 from ...model.kinds.feed_forward import Experts
 from ...numeric import Number, both, is_array, minimum, where
 from ...sums import add_seconds, times_bytes, times_seconds, total_seconds
-from ...terms import formula
+from ...terms import Datum, formula, traced
 from ..overlap import elements, exposed_behind, pointwise_bytes
 from .dispatch import Dispatcher, Exchange, ExpertTraffic
 from .matrices import Matrices, weight_cast
@@ -23,7 +23,7 @@ GATED, PLAIN, EAGER = (6.0, 10.0), (4.0, 6.0), (60.0, 120.0)
 #: Bytes of each logit of the router, and small kernels, each way: top-k, normalisation, counts, sorting.
 ROUTER_BYTES, ROUTER_KERNELS = 40.0, 12
 #: Share of the compute of a layer behind which another micro-batch's exchange of tokens hides.
-HIDING_SHARE = 0.8
+HIDING_SHARE = traced(0.8, Datum("experts.hiding_share", "an estimate"))
 
 
 @formula("E/e", "experts")
