@@ -9,7 +9,7 @@ import pytest
 from tests.gui.reports import GIB, serving_report, training_report
 from triledger.core import evaluate, load_scenario
 from triledger.core.catalogue import catalogue
-from triledger.core.figures import figure
+from triledger.core.figures.by_name import figure
 from triledger.core.headlines import Headline, headlines
 from triledger.core.report import Edit, Finding, Report
 from triledger.core.verdict import helpful_edits, verdict
