@@ -100,7 +100,7 @@ def _cells(key: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _text(report: Report) -> Iterator[str]:
     from ..core.headlines import headlines
     from ..core.ledgers.tables import tables
-    from ..core.measured.band import PRINCIPAL, band_of
+    from ..core.measured.band import band_of
     from ..core.model.anatomy import anatomy
     from ..core.model.layers import build
     from ..core.verdict import verdict
@@ -113,7 +113,7 @@ def _text(report: Report) -> Iterator[str]:
     yield ""
     rows = [(h.label, f"{h.number} {h.unit}".strip(), "; ".join(h.details)) for h in headlines(report)]
     yield from aligned(rows, "<><")
-    yield f"  band: {band_of(report.scenario, PRINCIPAL[report.scenario.kind]).words}"
+    yield f"  band: {band_of(report.scenario).words}"
     for table in tables(report):
         yield ""
         yield table.title

@@ -96,7 +96,7 @@ def _text(imported: Imported, model: Model) -> Iterator[str]:
         rows.append(("states of a sequence", format_quantity(state, "bytes"), ""))
     rows.append(("weights stored as", imported.weight_format, ""))
     yield imported.spec.name
-    yield from (f"  {count} × {mixing.words}; {part.words}" for count, mixing, part in anatomy(model).groups)
+    yield from (f"  {kind}" for kind in anatomy(model).kinds())
     yield ""
     yield from aligned(rows, "<>>")
     if imported.findings:

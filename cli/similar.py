@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .text import aligned
 
 if TYPE_CHECKING:
+    from ..core.measured.band import Band
     from ..core.measured.similar import Similar
     from ..core.report import Report
 
@@ -19,22 +20,23 @@ _NAMED = 4
 
 def print_similar(report: Report, form: str) -> None:
     """The runs like the plan of a report, as text or JSON."""
+    from ..core.measured.band import band_of
     from ..core.measured.similar import most_similar
 
+    band = band_of(report.scenario)
     found = most_similar(report.scenario)
     if form == "json":
-        print(json.dumps({"band": _band(report), "rows": [_row(each) for each in found]}, indent=2))
+        print(json.dumps({"band": asdict(band), "rows": [_row(each) for each in found]}, indent=2))
     else:
-        print("\n".join(_text(report, found)))
+        print("\n".join(_text(report, band, found)))
 
 
-def _text(report: Report, found: list[Similar]) -> Iterator[str]:
-    from ..core.measured.band import PRINCIPAL, band_of
+def _text(report: Report, band: Band, found: list[Similar]) -> Iterator[str]:
     from ..core.units import format_quantity
 
     low, step, high = (format_quantity(report[f"time.{end}_s"], "seconds") for end in ("low", "step", "high"))
     yield f"{report['name']}: a step of {step}, band {low} to {high}"
-    yield f"from {band_of(report.scenario, PRINCIPAL[report.scenario.kind]).words}"
+    yield f"from {band.words}"
     yield ""
     table = [("row", "metric", "measured", "predicted", "error", "source", "differs")]
     for each in found:
@@ -43,12 +45,6 @@ def _text(report: Report, found: list[Similar]) -> Iterator[str]:
         differs = "; ".join(difference.text for difference in each.differences[:_NAMED])
         table.append((row.id, row.metric, *figures, f"{row.error * 100:+.1f} %", each.title, differs))
     yield from aligned(table, "<<>>><<")
-
-
-def _band(report: Report) -> dict[str, Any]:
-    from ..core.measured.band import PRINCIPAL, band_of
-
-    return asdict(band_of(report.scenario, PRINCIPAL[report.scenario.kind]))
 
 
 def _row(each: Similar) -> dict[str, Any]:

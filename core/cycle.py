@@ -10,3 +10,8 @@ def tokens_per_cycle(report: Report) -> float:
     drafts = report.scenario.serving.speculative.draft_tokens
     asked = drafts and "serving.tpot_s" in report
     return float(report.get("serving.speculative_tokens_per_cycle", 1.0)) if asked else 1.0
+
+
+def idles_in_pipeline(report: Report) -> bool:
+    """Whether idle time of a decode step is a pipeline's; without one it is that of ranks waiting for one another."""
+    return report.scenario.parallelism.pp > 1

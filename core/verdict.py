@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .cycle import tokens_per_cycle
+from .cycle import idles_in_pipeline, tokens_per_cycle
 from .fields import FIELDS
 from .report import Edit, Report
 from .units import digits, format_quantity
@@ -169,7 +169,7 @@ def _serving_losses(report: Report, token: float) -> dict[str, float]:
 
 def _idle(report: Report) -> str:
     """What idle time of a decode step is: ranks that wait for one another where there is no pipeline."""
-    return _BUBBLE if report.scenario.parallelism.pp > 1 else _RANKS
+    return _BUBBLE if idles_in_pipeline(report) else _RANKS
 
 
 def _latencies(report: Report, bound: float) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..cycle import tokens_per_cycle
+from ..cycle import idles_in_pipeline, tokens_per_cycle
 from ..report import Report
 from ..words import percent, seconds
 from .figure import Axis, Bar, Figure, Label
@@ -26,7 +26,6 @@ _EACH = (
     ("time.memory_s", "memory", "memory"),
     ("time.exposed_communication_s", "communication", "communication"),
     ("time.launch_s", "launches and host", "launch"),
-    ("time.bubble_s", "pipeline", "bubble"),
 )
 _DRAFTS = ("serving.speculative_speedup", "drafts and checks", "drafts")
 _OTHERS = ("serving.prefill_share", "prompts of others", "straggler")
@@ -97,10 +96,9 @@ def _rows(report: Report) -> Iterator[_Row]:
 
 
 def _each(report: Report) -> tuple[tuple[str, str, str], ...]:
-    """The parts of a decode step; idle time of a plan without a pipeline is that of waiting ranks."""
-    if report.scenario.parallelism.pp > 1:
-        return _EACH
-    return (*_EACH[:-1], ("time.bubble_s", "waiting of attention ranks", _EACH[-1][2]))
+    """The parts of a decode step."""
+    idle = "pipeline" if idles_in_pipeline(report) else "waiting of attention ranks"
+    return (*_EACH, ("time.bubble_s", idle, "bubble"))
 
 
 def _seen(parts: tuple[_Part, ...], total: float) -> tuple[_Part, ...]:

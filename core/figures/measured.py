@@ -52,7 +52,7 @@ def measured_like(report: Report, similar: Sequence[Similar]) -> Figure:
     """The runs most like a plan, in the crowd of their metric; the plan's own prediction with its band across."""
     if not similar:
         return _NOTHING
-    metric, unit = Counter((each.row.metric, each.row.unit) for each in similar).most_common(1)[0][0]
+    metric, unit = Counter((each.row.metric, each.row.written) for each in similar).most_common(1)[0][0]
     near = [each.row for each in similar if each.row.metric == metric]
     names = {row.id for row in near}
     crowd = [row for row in shipped_errors() if row.metric == metric and row.id not in names]
@@ -73,16 +73,12 @@ def _own(report: Report, metric: str, unit: str) -> Iterator[tuple[Line, Mark]]:
     if not keys or any(key not in report for key in keys):
         return
     value, low, high = (float(report[key]) for key in keys)
-    predicted, least, most = (format_quantity(each, _unit(unit)) for each in (value, low, high))
+    predicted, least, most = (format_quantity(each, unit) for each in (value, low, high))
     words = f"this plan: predicted {predicted}, band {least} to {most}"
     yield (
         Line("this plan", "plan", (low, high), (value, value), width=3.0, hover=words),
         Mark("this plan", "plan", value, value, "ring", 9, label="this plan", bold=True, hover=words),
     )
-
-
-def _unit(unit: str) -> str:
-    return {"s": "seconds"}.get(unit, unit)
 
 
 def _chart(

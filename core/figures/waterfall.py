@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..cycle import tokens_per_cycle
+from ..cycle import idles_in_pipeline, tokens_per_cycle
 from ..report import Report
 from ..words import percent, plural, seconds
 from .figure import Axis, Bar, Figure, Label
@@ -20,12 +20,6 @@ _TRAINING = (
     ("time.optimizer_s", "optimizer", "optimizer"),
     ("time.straggler_s", "stragglers", "straggler"),
     ("time.interruptions_s", "interruptions", "failures"),
-)
-#: The same for a decode step of a served model.
-_SERVING = (
-    ("time.launch_s", "launches", "launch"),
-    ("time.bubble_s", "bubble", "bubble"),
-    ("time.exposed_communication_s", "exposed traffic", "communication"),
 )
 _SHARES = {"checkpoints": "checkpoint_share", "lost work": "lost_share", "restarts": "restart_share"}
 #: Parts below this share of the whole are left out.
@@ -130,10 +124,12 @@ def _token(report: Report) -> _Whole:
 
 
 def _serving_losses(report: Report) -> tuple[tuple[str, str, str], ...]:
-    """The losses of a decode step; idle time of a plan without a pipeline is that of waiting ranks."""
-    if report.scenario.parallelism.pp > 1:
-        return _SERVING
-    return tuple((key, "waiting ranks" if name == "bubble" else name, series) for key, name, series in _SERVING)
+    """What comes on top of the kernels of a decode step, in this order."""
+    return (
+        ("time.launch_s", "launches", "launch"),
+        ("time.bubble_s", "bubble" if idles_in_pipeline(report) else "waiting ranks", "bubble"),
+        ("time.exposed_communication_s", "exposed traffic", "communication"),
+    )
 
 
 def _stacked(

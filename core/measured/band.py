@@ -48,8 +48,9 @@ class Band:
         return f"{alike}errors of {self.rows} published runs of {self.sources} sources{shared}{left}"
 
 
-def band_of(scenario: Scenario, quantity: str) -> Band:
-    """The band of a plan's quantity ("step", "pace", "first token"), for arrays of plans too."""
+def band_of(scenario: Scenario, quantity: str = "") -> Band:
+    """The band of a plan's quantity ("step", "pace", "first token"; its principal one), for arrays of plans too."""
+    quantity = quantity or PRINCIPAL[scenario.kind]
     answers = tuple([criterion.of(criterion.value(scenario)) for criterion in quantities()[quantity].criteria])
     return _of_arrays(quantity, answers) if is_array(*answers) else band_of_answers(quantity, answers)
 

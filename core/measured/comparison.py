@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,11 +28,8 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A measurement and its prediction, both in `unit`, and the plan that the row stands for.
-
-    `flagged` rows contradict themselves or their neighbours and stand apart.
-    """
+class Compared:
+    """A measurement and its prediction, both in `unit`. `flagged` rows contradict themselves or their neighbours."""
 
     id: str
     kind: str
@@ -42,36 +38,24 @@ class Comparison:
     unit: str
     measured: float
     predicted: float
-    scenario: Scenario
-    flagged: bool = False
+    flagged: bool = field(default=False, kw_only=True)
 
     @property
     def error(self) -> float:
         """Predicted over measured, less one."""
         return self.predicted / self.measured - 1
 
+    @property
+    def written(self) -> str:
+        """The unit of both numbers as the formatter calls it."""
+        return {"s": "seconds"}.get(self.unit, self.unit)
 
-class Compared(Protocol):
-    """What is said of errors asks no more of a row than this."""
 
-    @property
-    def id(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def metric(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def measured(self) -> float: ...
-    @property
-    def predicted(self) -> float: ...
-    @property
-    def flagged(self) -> bool: ...
-    @property
-    def error(self) -> float: ...
+@dataclass(frozen=True)
+class Comparison(Compared):
+    """A row of measurements that was compared, with the plan that it stands for."""
+
+    scenario: Scenario
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from .comparison import Comparison
+from .comparison import Compared, Comparison
 from .likeness import kept_paths, quantity_of
 from .sources import software_of
 
@@ -23,16 +23,9 @@ _FOLDER = __name__.replace(".core.measured.errors", ".presets.measured")
 
 
 @dataclass(frozen=True)
-class ErrorRow:
-    """A published figure beside its prediction, and the cells of the table, which hold the kept fields of its plan."""
+class ErrorRow(Compared):
+    """A kept row: no flagged one. `cells` are those of the table, which hold the kept fields of its plan."""
 
-    id: str
-    kind: str
-    source: str
-    metric: str
-    unit: str
-    measured: float
-    predicted: float
     cells: Mapping[str, str]
 
     @cached_property
@@ -41,20 +34,10 @@ class ErrorRow:
         return {path: _value(text) for path, text in self.cells.items() if text and path not in _ABOUT}
 
     @property
-    def error(self) -> float:
-        """Predicted over measured, less one."""
-        return self.predicted / self.measured - 1
-
-    @property
     def slowdown(self) -> float:
         """Measured time over predicted time; of a rate, the inverse."""
         ratio = self.measured / self.predicted
         return 1 / ratio if self.unit == "tokens/s" else ratio
-
-    @property
-    def flagged(self) -> bool:
-        """Rows that contradict themselves are not kept."""
-        return False
 
     @property
     def quantity(self) -> str:
@@ -75,8 +58,8 @@ def read_errors(text: str) -> tuple[ErrorRow, ...]:
 
 
 def _row(cells: dict[str, str]) -> ErrorRow:
-    words = {name: cells[name] for name in _ABOUT[:5]}
-    return ErrorRow(**words, measured=float(cells["measured"]), predicted=float(cells["predicted"]), cells=cells)
+    words = cells["id"], cells["kind"], cells["source"], cells["metric"], cells["unit"]
+    return ErrorRow(*words, float(cells["measured"]), float(cells["predicted"]), cells)
 
 
 @cache

@@ -54,11 +54,11 @@ def compare_kv(row: Row) -> Iterator[Comparison]:
     measured = size * GIB if unit == "GiB" else tokens * each
     predicted = float(report["memory.kv_budget_bytes"])
     about, told = (row.id, "vllm_kv", settings.source), ("cache", "GiB", measured / GIB, predicted / GIB)
-    yield Comparison(*about, *told, scenario, row.flagged)
+    yield Comparison(*about, *told, scenario, flagged=row.flagged)
     logged = _LOGGED.search(row["notes"])
     if logged and unit != "GiB":
         seen = float(logged[1]) * GIB / tokens
-        yield Comparison(*about, "cache of a token", "B", seen, each, scenario, row.flagged)
+        yield Comparison(*about, "cache of a token", "B", seen, each, scenario, flagged=row.flagged)
 
 
 def _size(row: Row) -> tuple[float, str]:

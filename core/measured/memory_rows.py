@@ -62,7 +62,7 @@ def compare_memory(row: Row) -> Iterator[Comparison | Verdict]:
         yield Verdict(row.id, settings.source, not failed, bool(report["memory.fits"]), row.flagged)
     if not failed:
         told = (figure.name, "GiB", _bytes(row) / GIB, figure.of(report) / GIB)
-        yield Comparison(row.id, "memory", settings.source, *told, report.scenario, row.flagged)
+        yield Comparison(row.id, "memory", settings.source, *told, report.scenario, flagged=row.flagged)
 
 
 def _part(row: Row, settings: Settings) -> Comparison:
@@ -71,7 +71,7 @@ def _part(row: Row, settings: Settings) -> Comparison:
     name, key = _PARTS[row["mem_metric"]]
     scenario, _ = kv_plan(row)
     told = (name, "GiB", _bytes(row) / GIB, float(evaluate(scenario)[key]) / GIB)
-    return Comparison(row.id, "memory", settings.source, *told, scenario, row.flagged)
+    return Comparison(row.id, "memory", settings.source, *told, scenario, flagged=row.flagged)
 
 
 def _figure(row: Row) -> Figure:

@@ -8,14 +8,13 @@ from ..ledgers.tables import Column, Table
 from ..report import Report
 from ..units import format_quantity
 from ..words import percent, plural
-from .band import PRINCIPAL, band_of
+from .band import band_of
 from .comparison import Compared, Statistics, by_source, statistics
 from .similar import Similar
 from .sources import name_of, title_of
 
 #: Differences named in a row.
 _NAMED = 5
-_UNITS = {"s": "seconds"}
 _ABOUT = (
     "Settings are those that a source documents; no row has constants of its own",
     "Constants of training are published rates of kernels and links, one set a device generation",
@@ -26,15 +25,15 @@ _ABOUT = (
 
 def similar_table(report: Report, similar: Sequence[Similar]) -> Table:
     """The runs most like a plan with their source and what differs; the note says whose errors the band is."""
-    units = {each.row.unit for each in similar}
-    unit = _UNITS.get(next(iter(units)), "tokens/s") if len(units) == 1 else ""
+    units = {each.row.written for each in similar}
+    unit = units.pop() if len(units) == 1 else ""
     several = len({each.row.metric for each in similar}) > 1
     columns = (
         *(Column("source"), Column("run"), *([Column("figure")] if several else [])),
         *(Column("measured", unit), Column("predicted", unit), Column("error", "ratio")),
         *(Column("differs from this plan in"), Column("publication")),
     )
-    band = band_of(report.scenario, PRINCIPAL[report.scenario.kind])
+    band = band_of(report.scenario)
     ends = f"{percent(-band.low)} less to {percent(band.high)} more time than predicted"
     found = statistics([each.row for each in similar])
     error = f": median error {percent(found.median)}" if found else ""
@@ -51,7 +50,7 @@ def similar_table(report: Report, similar: Sequence[Similar]) -> Table:
 def _similar_row(each: Similar, several: bool, numbers: bool) -> tuple[object, ...]:
     row = each.row
     values = [row.measured, row.predicted]
-    figures = values if numbers else [format_quantity(value, _UNITS.get(row.unit, row.unit)) for value in values]
+    figures = values if numbers else [format_quantity(value, row.written) for value in values]
     differs = ", ".join(f"{each.label} {each.run}" for each in each.differences[:_NAMED])
     named = (name_of(row.kind, row.source), row.id, *([row.metric] if several else []))
     return (*named, *figures, row.error, differs or "nothing", each.title)

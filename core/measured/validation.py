@@ -43,7 +43,7 @@ def _of_case(case_of: Callable[[Row], Case], kind: str) -> Callable[[Row], Itera
         case = case_of(row)
         predicted = float(case.predict(case.scenario))
         told = (case.metric, case.unit, case.measured, predicted)
-        yield Comparison(row.id, kind, case.source, *told, case.scenario, row.flagged)
+        yield Comparison(row.id, kind, case.source, *told, case.scenario, flagged=row.flagged)
 
     return compare
 

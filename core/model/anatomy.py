@@ -61,10 +61,6 @@ class Stretch:
         last = self.first + self.count - 1
         return f"layer {self.first}" if self.count == 1 else f"layers {self.first}–{last}"
 
-    @property
-    def words(self) -> str:
-        return f"{self.mixing.words}; {self.feed_forward.words}"
-
 
 @dataclass(frozen=True)
 class Anatomy:
@@ -89,10 +85,14 @@ class Anatomy:
         found = {kind for _, _, part in self.groups for kind in part.kinds}
         return tuple(kind for kind in FEED_FORWARD if kind in found)
 
-    def lines(self) -> Iterator[str]:
-        """The model in lines of text: every kind of layer with how many there are, and the sizes."""
+    def kinds(self) -> Iterator[str]:
+        """Every kind of layer with how many there are, a line each."""
         for layers, mixing, part in self.groups:
             yield f"{layers} × {mixing.words}; {part.words}"
+
+    def lines(self) -> Iterator[str]:
+        """The model in lines of text: its kinds of layers, and the sizes."""
+        yield from self.kinds()
         yield ", ".join(self.sizes)
         if self.cache:
             yield ", ".join(self.cache)

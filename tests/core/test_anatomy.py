@@ -28,8 +28,8 @@ def test_deepseek_v3() -> None:
         ("layers 1–3", ("latent",), ("dense",)),
         ("layers 4–61", ("latent",), ("experts",)),
     ]
-    assert "8 of 256 experts, each 2\u202f048 wide, shared 2\u202f048" in found.stretches[1].words
-    assert "128 heads of 128 + 64, latent 512" in found.stretches[0].words
+    assert "8 of 256 experts, each 2\u202f048 wide, shared 2\u202f048" in found.stretches[1].feed_forward.words
+    assert "128 heads of 128 + 64, latent 512" in found.stretches[0].mixing.words
     # published: 671B, 37B a token; the prediction module stands apart
     assert found.sizes == ("671B parameters", "37.6B active", "MTP 11.6B apart")
     # 61 layers x (512 + 64) elements of 2 bytes

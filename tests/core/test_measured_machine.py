@@ -41,7 +41,7 @@ PLAN = plan("llama-2-7b")
 
 
 def row(name: str, source: str, seen: float, error: float, flagged: bool = False) -> Comparison:
-    return Comparison(name, "training", source, "step time", "s", seen, seen * (1 + error), PLAN, flagged)
+    return Comparison(name, "training", source, "step time", "s", seen, seen * (1 + error), PLAN, flagged=flagged)
 
 
 def test_the_chart_has_a_mark_a_row_and_a_colour_a_source() -> None:
