@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from html import escape
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from ..core.headlines import Headline, headlines
 from ..core.verdict import Verdict as Judgement
 from ..core.verdict import verdict
-from .fonts import font, typeset
+from .fonts import font, prose
 from .ink import Ink
 from .store import Store
 from .surface import RADIUS, Surface
@@ -135,7 +134,7 @@ class Verdict(Surface):
 
 
 def _rich(text: str, bold: bool) -> str:
-    words = escape(re.sub(r"(?<=\d) (?=[^\d\W]|%)", "\u00a0", typeset(text)))  # a number stays with its unit
+    words = escape(prose(text))
     return f'<span style="font-weight: 600">{words}</span>' if bold else words
 
 

@@ -20,7 +20,8 @@ _LEFT = Qt.DockWidgetArea.LeftDockWidgetArea
 class DockArea(QObject):
     """Stacks panels on the left of a window and shares the height whenever their needs or the window change.
 
-    Once a person has arranged them (`keep`), heights are shared only when a panel's own needs or its place change.
+    Once a person has arranged them (`keep`), heights are shared only when a panel's own needs or its place change, or
+    when one is cut though there is room for all.
     """
 
     def __init__(self, window: QMainWindow, panels: list[Panel]) -> None:
@@ -48,11 +49,13 @@ class DockArea(QObject):
         standing = [panel for panel in self._panels if self._stands(panel)]
         moved, needed = self._pair_or_stack(standing), self._needed
         self._needed = False
-        if not standing or (self._kept and not moved and not needed):
+        if not standing:
             return
         places = self._places(standing)
         wanted = [max(p.wanted_height() for p in place) + (_TABS if len(place) > 1 else 0) for place in places]
         room = self._room() - len(places) + 1
+        if self._kept and not moved and not needed and (room < _ENOUGH * sum(wanted) or not _cut(standing)):
+            return
         heights = shares(wanted, room)
         self._window.resizeDocks([place[0] for place in places], heights, Qt.Orientation.Vertical)
 
@@ -103,6 +106,11 @@ class DockArea(QObject):
 
     def _stands(self, panel: Panel) -> bool:
         return not panel.isHidden() and not panel.isFloating() and self._window.dockWidgetArea(panel) == _LEFT
+
+
+def _cut(standing: list[Panel]) -> bool:
+    """Whether a panel that is seen stands lower than what it has to show."""
+    return any(p.height() < _ENOUGH * p.wanted_height() for p in standing if not p.visibleRegion().isEmpty())
 
 
 def shares(wanted: list[int], room: int) -> list[int]:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollA
 from ..core.report import Edit, Finding, Report
 from ..core.scenario import Scenario
 from ..core.unset import Unset, each_unset, ordered
-from .fonts import font, typeset
+from .fonts import font, prose
 from .store import Store
 from .theme import Theme
 
@@ -45,7 +45,7 @@ class FindingRow(QWidget):
     def set_finding(self, finding: Finding, theme: Theme) -> None:
         self.severity.setText(_WORDS[finding.severity])
         self.severity.setStyleSheet(f"color: {getattr(theme, _ROLES[finding.severity])};")
-        self.message.setText(typeset(finding.message))
+        self.message.setText(prose(finding.message))
         self.setAccessibleName(f"{_WORDS[finding.severity]}: {finding.message}")
         for button in self.buttons:
             self._layout.removeWidget(button)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 from PySide6.QtGui import QFont, QFontDatabase
@@ -35,3 +36,8 @@ def font(size: int = SIZE, bold: bool = False, tabular: bool = True) -> QFont:
 def typeset(text: str) -> str:
     """The text with hyphens as wide as hyphens are: among tabular figures a hyphen-minus is as wide as a digit."""
     return text.replace("-", "\u2010")
+
+
+def prose(text: str) -> str:
+    """A sentence typeset, each number on the line of its unit."""
+    return re.sub(r"(?<=\d) (?=[^\d\W]|%)", "\u00a0", typeset(text))

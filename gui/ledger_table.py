@@ -11,7 +11,7 @@ from .clipboard import table_data
 from .fonts import font, typeset
 
 ROW = 22
-_PADDING = 22
+_PADDING = 24
 _SIZE = 12
 
 _ASKING = (Qt.Key.Key_F1, Qt.Key.Key_Return, Qt.Key.Key_Enter)

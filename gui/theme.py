@@ -233,5 +233,6 @@ def page_style(theme: Theme) -> str:
     QTableView {{ background: {theme.surface}; alternate-background-color: {theme.hover}; color: {theme.text};
         selection-background-color: {theme.accent_soft}; selection-color: {theme.text}; }}
     QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0;
-        padding: 0 3px; }}
+        padding: 0 8px; }}
+    QTableView::item {{ padding: 0 8px; }}
     """

@@ -19,6 +19,8 @@ _BETWEEN = 16.0
 _LEAST = 48.0
 #: Pixels that a row of bars needs, with its name beside it or above it.
 _PITCH, _PITCH_ABOVE = 19.0, 28.0
+#: The part of that with which rows still do where all of them are then seen.
+_CLOSE = 0.9
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ def view_range(axis: Axis) -> Range:
 
 def rows_in(axis: Axis, height: float) -> float:
     """How much of an axis of rows a height has room for, in rows; at least one."""
-    pitch = _PITCH_ABOVE if axis.above else _PITCH
-    return min(axis.high - axis.low, max(1.0, height / pitch))
+    rows, room = axis.high - axis.low, height / (_PITCH_ABOVE if axis.above else _PITCH)
+    return rows if room >= _CLOSE * rows else max(1.0, room)
 
 
 def margins(figure: Figure, ink: Ink, width: float) -> Margins:
@@ -138,6 +140,16 @@ def zoomed(axis: Axis, visible: Range) -> Axis:
     # Within one decade a logarithmic scale is read like a linear one.
     make = log_ticks if axis.log and high > 10 * low else linear_ticks
     return replace(axis, ticks=make(low, high, axis.unit))
+
+
+def spaced(axis: Axis, visible: Range, height: float) -> Axis:
+    """The axis without the ticks that would touch one above them; the uppermost, which may be a peak, stays."""
+    kept: list[tuple[float, str]] = []
+    for tick in reversed(() if axis.categories else axis.ticks):
+        gap = (axis.view(kept[-1][0]) - axis.view(tick[0])) / (visible[1] - visible[0]) * height if kept else TICK + 1
+        if gap >= TICK + 1:
+            kept.append(tick)
+    return axis if axis.categories else replace(axis, ticks=tuple(reversed(kept)))
 
 
 def reach(figure: Figure, ink: Ink, width: float) -> float:

@@ -23,7 +23,20 @@ from ...core.figures.figure import Axis, Bar, Figure
 from ...core.figures.lettering import Text, letter
 from ..ink import Ink
 from ..theme import Theme
-from .frame import Frame, Margins, first_result, held, larger, margins, reach, rows_in, view_range, visible_part, zoomed
+from .frame import (
+    Frame,
+    Margins,
+    first_result,
+    held,
+    larger,
+    margins,
+    reach,
+    rows_in,
+    spaced,
+    view_range,
+    visible_part,
+    zoomed,
+)
 from .hover import Element, anchor, element_at, elements
 from .paint import Brushwork, paint_more, paint_notice, paint_ring
 from .scene import Canvas, PanZoomBox
@@ -123,7 +136,7 @@ class PlotView(pg.GraphicsView):
                 rect.right(),
                 rect.bottom(),
                 zoomed(shown.x, x_range) if self._moved else shown.x,
-                zoomed(shown.y, y_range) if self._moved else shown.y,
+                spaced(zoomed(shown.y, y_range) if self._moved else shown.y, y_range, rect.height()),
                 x_range,
                 y_range,
             )

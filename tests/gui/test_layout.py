@@ -65,6 +65,18 @@ def test_in_a_small_window_panels_share_places_and_each_shows_all_of_its_rows(qt
     qtbot.waitUntil(lambda: all(seen(window, name) for name in PANELS))
 
 
+def test_heights_of_an_earlier_run_are_shared_anew_where_a_panel_is_cut_beside_empty_space(
+    qtbot: QtBot, window: Window
+) -> None:
+    cut = window.panels["parallelism"]
+    qtbot.waitUntil(lambda: all(seen(window, name) for name in PANELS))
+    window.docks.keep()
+    window.resizeDocks([cut], [90], Qt.Orientation.Vertical)
+    qtbot.waitUntil(lambda: not seen(window, "parallelism"))
+    window.resize(1440, 960)
+    qtbot.waitUntil(lambda: all(seen(window, name) for name in PANELS))
+
+
 def test_an_error_below_a_row_does_not_rearrange_the_panels(qtbot: QtBot, window: Window, store: Store) -> None:
     store.set("model.heads", 12)
     store.set("parallelism.tp", 8)

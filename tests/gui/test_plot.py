@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from triledger.core.figures.figure import Axis, Band, Bar, Figure, Label, Line, Mark, Rule
 from triledger.gui.plot import PlotView
-from triledger.gui.plot.frame import held, view_range, zoomed
+from triledger.gui.plot.frame import TICK, held, rows_in, spaced, view_range, zoomed
 from triledger.gui.plot.hover import anchor
 from triledger.gui.theme import DARK, LIGHT
 
@@ -253,6 +254,26 @@ def test_rows_that_do_not_fit_are_scrolled_to(view: Show) -> None:
     assert plot.frame().y_range[1] == pytest.approx(MANY.y.high)
     plot.reset_view()
     assert plot.frame().y_range[0] == MANY.y.low
+
+
+@pytest.mark.parametrize("rows", [2, 7, 20])
+def test_rows_that_fit_a_little_closer_are_all_shown(rows: int) -> None:
+    axis = Axis("", -0.6, rows - 0.4, categories=("row",) * rows)
+    assert rows_in(axis, 19 * rows) == axis.high - axis.low
+    assert rows_in(axis, 14 * rows) < rows
+
+
+def test_ticks_of_a_low_chart_keep_off_one_another(view: Show) -> None:
+    rates = (1e12, 1e13, 1e14, 6e14, 1e15)
+    axis = replace(ROOF.y, ticks=tuple((rate, f"{rate / 1e12:.0f}") for rate in rates))
+    assert spaced(axis, (12.0, 15.0), 300) == axis
+    assert [text for _, text in spaced(axis, (12.0, 15.0), 40).ticks] == ["1", "10", "100", "1000"]
+    plot = view(replace(ROOF, y=axis))
+    plot.resize(500, 120)
+    frame = plot.frame()
+    at = [frame.pixel_y(position) for position, _ in frame.y.ticks]
+    assert all(low - high > TICK for low, high in itertools.pairwise(at))
+    assert frame.y.ticks[-1][1] == "1000"
 
 
 def test_a_row_that_is_the_result_is_in_sight_until_a_person_scrolls(view: Show) -> None:
