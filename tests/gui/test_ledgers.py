@@ -124,6 +124,7 @@ def test_findings_are_listed_by_severity_and_can_be_answered(tabs: LedgerTabs, q
 
 def test_a_finding_keeps_numbers_with_their_units(tabs: LedgerTabs, plans: Plans) -> None:
     tight = Finding("tight", "warning", "Only 1.2 GiB of 79.2 GiB are left.")
+    tabs.setCurrentWidget(tabs.findings)
     plans.show(replace(training_report(), findings=(tight,)))
     assert tabs.findings.rows[0].message.text() == "Only 1.2\u00a0GiB of 79.2\u00a0GiB are left."
 
