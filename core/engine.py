@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from . import economics
 from .findings import findings
 from .ledgers.compute import rule_flops, step_flops
@@ -55,32 +57,44 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
 
 
 def _training_totals(scenario: Scenario, model: Model, values: dict[str, Any]) -> dict[str, Any]:
-    """Steps, days, whiteboard, reliability, money and what was measured."""
-    cluster, training, money = scenario.cluster, scenario.training, scenario.economics
+    """Steps, days, money, reliability, whiteboard and what was measured."""
+    cluster, training = scenario.cluster, scenario.training
     peak = peak_flops(cluster.accelerator, training.precision)
     steps = days.step_count(training.tokens, values["compute.tokens_per_step"])
     failures = interruptions(scenario, model)
-    ratio = failures["training.effective_ratio"]
-    training_days = days.training_days(steps, values["time.step_s"], ratio)
-    hours = economics.gpu_hours(cluster.gpus, days.seconds_of_days(training_days))
-    power = economics.mean_power(cluster.accelerator.power, economics.IDLE_SHARE, economics.TRAINING_LOAD)
-    energy = economics.energy_kwh(hours, power, money.power_usage_effectiveness)
     return {
         "training.steps": steps,
-        "training.days": training_days,
-        "training.days_low": days.training_days(steps, values["time.low_s"], ratio),
-        **_deadline(scenario, training_days),
-        "training.days_high": days.training_days(steps, values["time.high_s"], ratio),
+        **_until_done(scenario, values, steps, failures["training.effective_ratio"]),
         "training.bound_days": days.training_days(steps, values["time.bound_s"], 1.0),
-        "training.gpu_hours": hours,
         **failures,
         **losses(values | failures, cluster.gpus, peak),
         **_whiteboard(scenario, model, values, peak),
-        "cost.usd": economics.rental_cost(hours, money.gpu_price),
-        "cost.energy_kwh": energy,
-        "cost.carbon_kg": economics.carbon_kg(energy, money.grid_intensity),
         **_measured(scenario, values, peak),
     }
+
+
+def _until_done(scenario: Scenario, values: dict[str, Any], steps: Any, ratio: Any) -> dict[str, Any]:
+    """Days, money and energy of a training that ends; none where failures outrun restarts, infinite among many."""
+    if not is_array(ratio) and ratio <= 0:
+        return {}
+    cluster, money = scenario.cluster, scenario.economics
+    with np.errstate(divide="ignore", invalid="ignore"):
+        training_days, low, high = (
+            days.training_days(steps, values[f"time.{end}_s"], ratio) for end in ("step", "low", "high")
+        )
+        hours = economics.gpu_hours(cluster.gpus, days.seconds_of_days(training_days))
+        power = economics.mean_power(cluster.accelerator.power, economics.IDLE_SHARE, economics.TRAINING_LOAD)
+        energy = economics.energy_kwh(hours, power, money.power_usage_effectiveness)
+        return {
+            "training.days": training_days,
+            "training.days_low": low,
+            "training.days_high": high,
+            **_deadline(scenario, training_days),
+            "training.gpu_hours": hours,
+            "cost.usd": economics.rental_cost(hours, money.gpu_price),
+            "cost.energy_kwh": energy,
+            "cost.carbon_kg": economics.carbon_kg(energy, money.grid_intensity),
+        }
 
 
 def _deadline(scenario: Scenario, training_days: Any) -> dict[str, Any]:

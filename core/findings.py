@@ -15,6 +15,7 @@ from .measured.band import unlike_findings
 from .remedies import deadline_edits, memory_edits
 from .report import Edit, Finding, Report, Sheet
 from .scenario import Scenario
+from .training.expert_findings import expert_launches, idle_routing_limit
 from .units import digits, format_quantity
 from .words import GIB, gib, span, when
 
@@ -24,9 +25,6 @@ Rule = Callable[[Scenario, dict[str, Any]], Iterator[Finding]]
 
 #: Fields whose legal values can be listed.
 _LISTED = ("tp", "pp", "cp", "vpp", "hsdp_replicas", "micro_batch", "global_batch", "gpus")
-
-#: Share of the time that trains, at its floor: nothing gets done.
-_NO_PROGRESS = 0.011
 
 
 def findings(
@@ -74,7 +72,7 @@ def deadline_missed(
 ) -> Iterator[Finding]:
     """The training takes longer than there is time."""
     deadline, over = scenario.training.deadline, values.get("training.over_deadline", 0.0)
-    if deadline is None or over <= 1 or values["training.effective_ratio"] <= _NO_PROGRESS:
+    if deadline is None or over <= 1:
         return
     late = f"Late: {span(values['training.days'])}, {format_quantity(over, 'number', 2)} times the deadline"
     message = f"{late} of {span(deadline / 86400)}."
@@ -204,23 +202,6 @@ def few_micro_batches(scenario: Scenario, values: dict[str, Any]) -> Iterator[Fi
     yield Finding("few-micro-batches", "warning", message, "training.global_batch", tuple(edits))
 
 
-def expert_launches(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
-    """The host launches the kernels of many small experts one by one."""
-    share = values.get("time.expert_launches_s", 0.0) / values["time.step_s"]
-    if share < 0.15:
-        return
-    edits = [Edit(words, (("moe.capture", word),)) for word, words in _CAPTURES if word != scenario.moe.capture]
-    message = (
-        f"Launching the kernels of experts one by one takes {format_quantity(share, 'ratio', 2)} of the step: "
-        "graphs that capture them, larger micro-batches or fewer experts a rank spare it."
-    )
-    yield Finding("expert-launches", "warning", message, "moe.capture", tuple(edits))
-
-
-#: Ways to launch less, from the easiest on.
-_CAPTURES = (("partial", "Capture all but the experts"), ("full", "Capture the whole iteration"))
-
-
 def replicated_kv_heads(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Finding]:
     """More tensor parallel ranks than key and value heads."""
     tp, heads = scenario.parallelism.tp, scenario.model.kv_heads
@@ -258,7 +239,7 @@ def no_fp8_units(scenario: Scenario, _values: dict[str, Any]) -> Iterator[Findin
 def low_effective_ratio(_scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding]:
     """Failures and checkpoints eat a good part of the time."""
     ratio = values["training.effective_ratio"]
-    if ratio <= _NO_PROGRESS:
+    if ratio <= 0:
         yield Finding(
             "no-progress", "error", "No progress: failures come faster than restarts.", "reliability.restart_seconds"
         )
@@ -286,6 +267,7 @@ TRAINING_RULES: tuple[Rule, ...] = (
     below_hiding_point,
     few_micro_batches,
     expert_launches,
+    idle_routing_limit,
     replicated_kv_heads,
     partial_node,
     uncalibrated,

@@ -80,5 +80,5 @@ def restart_share(restart: Number, mtbf: Number) -> Number:
 
 @formula("ETTR", "share", "Young 1974; Daly 2006", "overlapping failures")
 def effective_ratio(checkpoint: Number, interval: Number, restart: Number, mtbf: Number) -> Number:
-    """Share of wall time that makes progress: less checkpoints, lost work and restarts; not below 0.01."""
-    return maximum(0.01, 1 - checkpoint / maximum(interval, 1e-9) - (minimum(interval, 1e12) / 2 + restart) / mtbf)
+    """Share of wall time that makes progress: less checkpoints, lost work and restarts; 0 where they take all of it."""
+    return maximum(0.0, 1 - checkpoint / maximum(interval, 1e-9) - (minimum(interval, 1e12) / 2 + restart) / mtbf)

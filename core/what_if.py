@@ -96,9 +96,10 @@ def table(report: Report, found: list[Answer], evaluate: Evaluate) -> Table:
 
 
 def _training_row(name: str, report: Report, before: Report) -> tuple[Any, ...]:
-    step, *rest = (report[key] for key in _TRAINING_KEYS)
+    step, *rest = (report.get(key) for key in _TRAINING_KEYS)
     rest[_VERDICT] = str(rest[_VERDICT]).replace("-", " ")
-    return (name, step, before["training.days"] / report["training.days"], *rest)
+    days, then = before.get("training.days"), report.get("training.days")
+    return (name, step, days / then if days and then else None, *rest)
 
 
 def _serving_row(name: str, report: Report, before: Report) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -109,4 +110,11 @@ def _results(report: Report, metrics: Sequence[str], count: int) -> list[dict[st
     present = {
         key: np.broadcast_to(np.asarray(plain(report[key])), (count,)).tolist() for key in metrics if key in report
     }
-    return [{key: values[index] for key, values in present.items()} for index in range(count)]
+    return [
+        {key: values[index] for key, values in present.items() if _is_result(values[index])} for index in range(count)
+    ]
+
+
+def _is_result(value: Any) -> bool:
+    """Whether a plan has a result: among many, one that does not end has infinite days and costs."""
+    return not isinstance(value, float) or math.isfinite(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -109,9 +110,12 @@ def training_days(report: Report, curve: Report, baseline: Report | None = None)
 def _curve(curve: Report) -> _Curve:
     gpus = tuple(np.atleast_1d(curve.scenario.cluster.gpus).tolist())
     days = ("training.days", "training.days_low", "training.days_high", "training.bound_days", "whiteboard.days")
-    planned, low, high, bound, ruled, cost = (along(curve.get(key), len(gpus)) for key in (*days, "cost.usd"))
-    fits = along(curve.get("memory.fits", True), len(gpus))
-    return _Curve(gpus, planned, low, high, bound, ruled, cost, tuple(bool(fit) for fit in fits))
+    found = [along(curve.get(key), len(gpus)) for key in (*days, "cost.usd", "memory.fits")]
+    # where failures outrun restarts a training does not end: no point of the curve
+    ends = np.isfinite(found[0])
+    planned, low, high, bound, ruled, cost, fits = (tuple(compress(each, ends)) for each in found)
+    fits = tuple(bool(fit) for fit in fits) or (True,) * len(planned)
+    return _Curve(tuple(compress(gpus, ends)), planned, low, high, bound, ruled, cost, fits)
 
 
 def _aim(report: Report, line: _Curve) -> _Aim | None:

@@ -93,11 +93,15 @@ def _whole(report: Report) -> _Whole:
 
 
 def _step(report: Report) -> _Whole:
-    parts = tuple(_stacked(report, float(report["time.ideal_s"]), "time.ideal_s", _TRAINING))
-    total, gpus = seconds(report["time.effective_s"], 3), plural(report.scenario.cluster.gpus, "GPU")
-    subtitle = f"one step of {total} on {gpus}, failures included"
+    ends = "time.effective_s" in report
+    parts = tuple(
+        _stacked(report, float(report["time.ideal_s"]), "time.ideal_s", _TRAINING if ends else _TRAINING[:-1])
+    )
+    whole = "time.effective_s" if ends else "time.step_s"
+    total, gpus = seconds(report[whole], 3), plural(report.scenario.cluster.gpus, "GPU")
+    subtitle = f"one step of {total} on {gpus}, failures {'included' if ends else 'outrun restarts'}"
     floor = "time.compute_floor_s"
-    return _Whole(parts, "time.effective_s", floor, float(report[floor]), "arithmetic at peak rate", subtitle)
+    return _Whole(parts, whole, floor, float(report[floor]), "arithmetic at peak rate", subtitle)
 
 
 def _token(report: Report) -> _Whole:

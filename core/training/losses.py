@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..numeric import Number, maximum
+import numpy as np
+
+from ..numeric import Number, is_array, maximum
 from ..terms import formula
 from .days import compute_floor
 
@@ -42,17 +44,23 @@ def effective_seconds(step: Number, interruptions: Number) -> Number:
 
 
 def losses(values: dict[str, Any], gpus: Number, peak: Number) -> dict[str, Any]:
-    """The parts of a step's wall time, by result key; they add up to `time.effective_s`."""
+    """The parts of a step's wall time, by result key; they add up to `time.effective_s` where a training gets on."""
     step = values["time.step_s"]
     straggler = straggler_seconds(step, values["time.straggler_factor"])
     uneven = uneven_seconds(values["time.steady_s"], values["time.stage_s"], values["time.mean_stage_s"])
     bubble, exposed, optimizer = (values[f"time.{name}_s"] for name in ("bubble", "exposed_communication", "optimizer"))
-    interruptions = interruption_seconds(step, values["training.effective_ratio"])
-    return {
+    found = {
         "time.compute_floor_s": compute_floor(values["compute.model_flops_per_step"], gpus, peak),
         "time.ideal_s": ideal_seconds(step, straggler, bubble, uneven, exposed, optimizer),
         "time.uneven_s": uneven,
         "time.straggler_s": straggler,
+    }
+    ratio = values["training.effective_ratio"]
+    if not is_array(ratio) and ratio <= 0:
+        return found
+    with np.errstate(divide="ignore"):
+        interruptions = interruption_seconds(step, ratio)
+    return found | {
         "time.interruptions_s": interruptions,
         "time.effective_s": effective_seconds(step, interruptions),
     }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from triledger.core import evaluate, load_scenario
+from triledger.core.explore.sweep import sweep
 from triledger.core.figures.training import gpus_sweep, training_days
+from triledger.core.figures.waterfall import waterfall
 from triledger.core.headlines import headlines
 from triledger.core.report import Report
 from triledger.core.scenario import Scenario
@@ -65,6 +69,29 @@ def test_failures_faster_than_restarts_have_no_days_and_no_cost() -> None:
     assert "No progress" in verdict(stuck).text
     assert training_days(stuck, evaluate(gpus_sweep(stuck.scenario))).empty
     assert evaluate(llama()).progresses
+    # what never ends has no days, no cost and no energy; a step has its time as before
+    unending = ("training.days", "training.days_high", "training.gpu_hours", "training.over_deadline", "cost.usd")
+    assert not [key for key in (*unending, "cost.energy_kwh", "time.effective_s") if key in stuck]
+    assert stuck["training.effective_ratio"] == 0
+    assert stuck["time.step_s"] == pytest.approx(evaluate(llama())["time.step_s"])
+    json.dumps(stuck.flat(), allow_nan=False)
+
+
+def test_of_many_plans_those_without_an_end_have_no_days() -> None:
+    base = llama(restart_seconds=86400.0)
+    rows = sweep(base, [("reliability.node_failures_per_1000_days", ("0.1", "1000"))], ("training.days",), evaluate)
+    calm, stuck = (row.results for row in rows)
+    assert calm["training.days"] > 0
+    assert stuck == {}
+
+
+def test_numbers_of_gpus_without_an_end_are_no_point_of_the_curve() -> None:
+    base = llama(restart_seconds=20000.0).with_("cluster.gpus", 4096)
+    chart = training_days(evaluate(base), evaluate(gpus_sweep(base)))
+    assert [row[0] for row in chart.rows] == [256, 512, 1024, 2048, 4096, 8192]
+    assert gpus_sweep(base).cluster.gpus.max() == 16384
+    whole = waterfall(evaluate(llama(node_failures_per_1000_days=1000.0, restart_seconds=86400.0)))
+    assert whole.bars[-1].link == "time.step_s"
 
 
 def test_storage_that_cannot_keep_up_is_a_finding() -> None:

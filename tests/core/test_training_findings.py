@@ -394,3 +394,33 @@ def test_many_small_experts_are_launched_one_by_one() -> None:
         assert after(scenario, edit)["time.step_s"] < 0.85 * evaluate(scenario)["time.step_s"]
     assert found(scenario.with_("moe.capture", "full"), "expert-launches") is None
     assert found(seventy(), "expert-launches") is None
+
+
+# ---------------------------------------------------------------- routing limit
+
+
+def deepseek(**changes: Any) -> Scenario:
+    """DeepSeek-V3 as published: experts over 64 ranks of 8 nodes, at most 4 nodes a token."""
+    scenario = load_scenario("deepseek-v3-2048xh800-train")
+    return with_all(scenario, {name.replace("__", "."): value for name, value in changes.items()})
+
+
+def test_a_routing_limit_that_bars_nothing_is_told() -> None:
+    assert found(deepseek(), "routing-limit-idle") is None
+    assert found(deepseek(parallelism__ep=16, moe__route_groups=None), "routing-limit-idle") is None
+    hint = the(deepseek(parallelism__ep=16), "routing-limit-idle")
+    assert (hint.severity, hint.field) == ("hint", "moe.route_groups")
+    assert hint.message == "A routing limit of 4 bars nothing: the 16 ranks of the experts span 2 scale-up domains."
+    one = the(deepseek(parallelism__ep=8), "routing-limit-idle").message
+    assert one.endswith("the 8 ranks of the experts span 1 scale-up domain.")
+
+
+def test_a_routing_limit_that_bars_nothing_changes_nothing() -> None:
+    limited, free = (evaluate(deepseek(parallelism__ep=16, moe__route_groups=limit)) for limit in (2, None))
+    assert limited["time.step_s"] == free["time.step_s"]
+
+
+def test_a_routing_limit_needs_kernels_that_send_once_a_domain() -> None:
+    hint = the(deepseek(parallelism__expert_dispatch="all-to-all"), "routing-limit-idle")
+    assert hint.message.startswith("A routing limit spares all-to-all dispatch nothing")
+    assert found(deepseek(parallelism__expert_dispatch=hint.edits[0].changes[0][1]), "routing-limit-idle") is None
