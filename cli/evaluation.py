@@ -101,6 +101,7 @@ def _text(report: Report) -> Iterator[str]:
     from ..core.headlines import headlines
     from ..core.ledgers.tables import tables
     from ..core.measured.band import band_of
+    from ..core.measured.likeness import quantity_for
     from ..core.model.anatomy import anatomy
     from ..core.model.layers import build
     from ..core.verdict import verdict
@@ -113,7 +114,8 @@ def _text(report: Report) -> Iterator[str]:
     yield ""
     rows = [(h.label, f"{h.number} {h.unit}".strip(), "; ".join(h.details)) for h in headlines(report)]
     yield from aligned(rows, "<><")
-    yield f"  band: {band_of(report.scenario).words}"
+    for of in ("time", "memory"):
+        yield f"  band of {of}: {band_of(report.scenario, quantity_for(report['kind'], of)).words}"
     for table in tables(report):
         yield ""
         yield table.title

@@ -14,28 +14,45 @@ if TYPE_CHECKING:
     from ..core.measured.similar import Similar
     from ..core.report import Report
 
+_STEP = ("a step", "seconds", "time.step_s", "time.low_s", "time.high_s")
+#: Of a quantity: its name, its unit, and the results that are its prediction and the ends of its band.
+_PREDICTED = {
+    "step": _STEP,
+    "pace": _STEP,
+    "peak": ("a peak", "bytes", "memory.total_bytes", "memory.low_bytes", "memory.high_bytes"),
+    "cache": (
+        "a cache on each GPU",
+        "bytes",
+        "memory.kv_budget_bytes",
+        "memory.kv_budget_low_bytes",
+        "memory.kv_budget_high_bytes",
+    ),
+}
 #: Differences named in the text; JSON names all.
 _NAMED = 4
 
 
-def print_similar(report: Report, form: str) -> None:
-    """The runs like the plan of a report, as text or JSON."""
+def print_similar(report: Report, of: str, form: str) -> None:
+    """The runs like the plan of a report, compared in "time" or "memory", as text or JSON."""
     from ..core.measured.band import band_of
+    from ..core.measured.likeness import quantity_for
     from ..core.measured.similar import most_similar
 
-    band = band_of(report.scenario)
-    found = most_similar(report.scenario)
+    quantity = quantity_for(report["kind"], of)
+    band = band_of(report.scenario, quantity)
+    found = most_similar(report.scenario, quantity=quantity)
     if form == "json":
         print(json.dumps({"band": asdict(band), "rows": [_row(each) for each in found]}, indent=2))
     else:
-        print("\n".join(_text(report, band, found)))
+        print("\n".join(_text(report, quantity, band, found)))
 
 
-def _text(report: Report, band: Band, found: list[Similar]) -> Iterator[str]:
+def _text(report: Report, quantity: str, band: Band, found: list[Similar]) -> Iterator[str]:
     from ..core.units import format_quantity
 
-    low, step, high = (format_quantity(report[f"time.{end}_s"], "seconds") for end in ("low", "step", "high"))
-    yield f"{report['name']}: a step of {step}, band {low} to {high}"
+    what, unit, *keys = _PREDICTED[quantity]
+    value, low, high = (format_quantity(report[key], unit) for key in keys)
+    yield f"{report['name']}: {what} of {value}, band {low} to {high}"
     yield f"from {band.words}"
     yield ""
     table = [("row", "metric", "measured", "predicted", "error", "source", "differs")]

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--data", metavar="FILE.csv", help=f"measurements of {kinds}; default: the shipped ones")
     either.add_argument("--like", dest="scenario", metavar="SCENARIO", help="only the published runs most like a plan")
+    parser.add_argument("--of", choices=("time", "memory"), default="time", help="what --like compares")
     add_settings(parser)
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text")
     parser.add_argument("--write", metavar="FILE.csv", help="the errors as the table that bands are made from")
@@ -39,7 +40,7 @@ def _print_similar(options: argparse.Namespace) -> int:
     from ..core.engine import evaluate
     from .similar import print_similar
 
-    print_similar(evaluate(scenario_of(options)), options.format)
+    print_similar(evaluate(scenario_of(options)), options.of, options.format)
     return 0
 
 

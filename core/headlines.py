@@ -89,7 +89,14 @@ def _memory(report: Report) -> Headline:
         kept = "reserve" if report["kind"] == "serving" else "slack"
         words = f"+{gib(usable - total - spare)} {kept}: {gib(-spare)} over"
     unit, number = f"of {digits(usable / _GIB)} GiB", digits(total / _GIB)
-    return Headline("memory.total_bytes", "Fullest GPU", number, unit, _lines(words, _peak(report)), state)
+    details = _lines(words, _memory_band(report), _peak(report))
+    return Headline("memory.total_bytes", "Fullest GPU", number, unit, details, state)
+
+
+def _memory_band(report: Report) -> str | None:
+    """The band of a training plan's peak; an engine reserves what it is told to."""
+    ends = [report.get(f"memory.{end}_bytes") for end in ("low", "high")]
+    return None if None in ends else f"band {'–'.join(digits(end / _GIB) for end in ends)}"
 
 
 def _peak(report: Report) -> str | None:
@@ -217,8 +224,10 @@ def _concurrency(report: Report) -> Headline:
     over = most is not None and asked > most
     unit = "" if not most else f"of {format_quantity(most, 'count')} at most"
     cache = None if held is None else f"cache: {format_quantity(held, 'tokens')} tokens"
+    ends = [report.get(f"serving.kv_capacity_tokens_{end}") for end in ("low", "high")]
+    band = None if None in ends else f"band {'–'.join(format_quantity(end, 'amount') for end in ends)}"
     short = "more than fit at once" if most else "not one fits"
-    details = _lines(short if over else None, cache)
+    details = _lines(short if over else None, cache, band)
     number = format_quantity(asked, "count")
     return Headline("serving.held_requests", "Requests", number, unit, details, "bad" if over else "plain")
 

@@ -10,6 +10,7 @@ from ..core.figures.measured import measured, measured_like
 from ..core.ledgers.tables import Table
 from ..core.measured.comparison import by_source
 from ..core.measured.errors import shipped_errors
+from ..core.measured.likeness import quantity_for
 from ..core.measured.similar import most_similar
 from ..core.measured.tables import similar_table, sources_table
 from .chart_card import ChartCard, Choose, choose_file
@@ -24,11 +25,15 @@ _CHART = 280
 #: Milliseconds of rest before similar runs are looked for anew.
 _PAUSE = 200
 _OPEN = "A double click opens a run as a plan."
-_LIKE, _ALL = "Like this plan", "All published runs"
+#: What the runs like the plan are compared in, and all of them.
+_OF = ("time", "memory")
+_CHOICES = ("Time", "Memory", "All published runs")
 
 
 class EvidencePage(TablePage):
     """A table of runs with a chart of predicted against measured: of those most like the plan, or by publication.
+
+    Of the runs like the plan, either time or memory is compared.
 
     The chart of all runs shows those of the source whose row is chosen. A double click or Enter on a row opens its run
     as a plan; of a source, the run that is predicted worst.
@@ -38,7 +43,7 @@ class EvidencePage(TablePage):
     run_requested = Signal(str)
 
     def __init__(self, store: Store, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
-        super().__init__((_LIKE, _ALL), parent=parent)
+        super().__init__(_CHOICES, parent=parent)
         self._store = store
         #: The run that each row opens, and of each row of all runs its kind, source and metric.
         self._runs: list[str] = []
@@ -55,7 +60,7 @@ class EvidencePage(TablePage):
 
     def show_all(self) -> None:
         """Show what is known of all numbers."""
-        self.choice.button(1).click()
+        self.choice.button(len(_OF)).click()
 
     def set_theme(self, theme: Theme) -> None:
         super().set_theme(theme)
@@ -71,27 +76,31 @@ class EvidencePage(TablePage):
 
     def _follow(self) -> None:
         """Another plan has other runs like it; all runs stay what they are."""
-        if self.choice.checkedId() == 0:
+        if not self._shows_all():
             self._refresh()
+
+    def _shows_all(self) -> bool:
+        return self.choice.checkedId() == len(_OF)
 
     def _refresh(self) -> None:
         report = self._store.report
         if report is None or not self.isVisible():
             return
-        if self.choice.checkedId() == 1:
+        if self._shows_all():
             groups = by_source(shipped_errors())
             self._groups, self._runs = list(groups), [found.worst_id for found in groups.values()]
             self._show(sources_table(shipped_errors()))
             self._show_source(self.table.currentIndex())
         else:
-            similar = most_similar(report.scenario, _RUNS)
+            quantity = quantity_for(report.scenario.kind, _OF[self.choice.checkedId()])
+            similar = most_similar(report.scenario, _RUNS, quantity)
             self._runs = [each.row.id for each in similar]
             self._show(similar_table(report, similar))
             self.chart.set_figure(measured_like(report, similar))
 
     def _show_source(self, index: QModelIndex) -> None:
         """The runs of the source in a row, all where none is chosen; a chart of those like the plan stays."""
-        if self.choice.checkedId() != 1:
+        if not self._shows_all():
             return
         rows = shipped_errors()
         if 0 <= index.row() < len(self._groups):

@@ -21,8 +21,13 @@ _REST = "baseline"
 #: Half width of the band around a perfect prediction.
 _BAND = 0.10
 _NOTHING = Figure("measured", "Nothing to compare", "", Axis(), Axis(), empty="no row could be compared")
+_PEAK = ("memory.total_bytes", "memory.low_bytes", "memory.high_bytes")
 #: Metric -> the plan's own result, and the ends of its band.
 _OWN = {
+    "allocator peak": _PEAK,
+    "reserved": _PEAK,
+    "nvidia-smi": _PEAK,
+    "cache": ("memory.kv_budget_bytes", "memory.kv_budget_low_bytes", "memory.kv_budget_high_bytes"),
     "step time": ("time.step_s", "time.low_s", "time.high_s"),
     "mean time per token": ("serving.tpot_s", "serving.tpot_low_s", "serving.tpot_high_s"),
     "output": (
@@ -52,11 +57,11 @@ def measured_like(report: Report, similar: Sequence[Similar]) -> Figure:
     """The runs most like a plan, in the crowd of their metric; the plan's own prediction with its band across."""
     if not similar:
         return _NOTHING
-    metric, unit = Counter((each.row.metric, each.row.written) for each in similar).most_common(1)[0][0]
+    metric = Counter(each.row.metric for each in similar).most_common(1)[0][0]
     near = [each.row for each in similar if each.row.metric == metric]
     names = {row.id for row in near}
     crowd = [row for row in shipped_errors() if row.metric == metric and row.id not in names]
-    own = tuple(_own(report, metric, unit))
+    own = tuple(_own(report, near[0]))
     told = (*(_mark(row, "prediction", 7, True) for row in near), *(mark for _, mark in own))
     low, high = _ends(told)
     within = (
@@ -67,13 +72,13 @@ def measured_like(report: Report, similar: Sequence[Similar]) -> Figure:
     return _chart(title, subtitle, near, marks, (low, high), tuple(line for line, _ in own))
 
 
-def _own(report: Report, metric: str, unit: str) -> Iterator[tuple[Line, Mark]]:
-    """The prediction of a plan at its height, from one end of its band to the other."""
-    keys = _OWN.get(metric, ())
+def _own(report: Report, like: Compared) -> Iterator[tuple[Line, Mark]]:
+    """What a run measured, predicted of the plan: at its height, from one end of its band to the other."""
+    keys = _OWN.get(like.metric, ())
     if not keys or any(key not in report for key in keys):
         return
-    value, low, high = (float(report[key]) for key in keys)
-    predicted, least, most = (format_quantity(each, unit) for each in (value, low, high))
+    predicted, least, most = (format_quantity(report[key], like.written) for key in keys)
+    value, low, high = (float(report[key]) / like.scale for key in keys)
     words = f"this plan: predicted {predicted}, band {least} to {most}"
     yield (
         Line("this plan", "plan", (low, high), (value, value), width=3.0, hover=words),

@@ -26,6 +26,12 @@ def fits(needed: Number, usable: Number) -> Number:
     return needed <= usable
 
 
+@formula("M·(1+ε)", "B", "errors of the predictions of published runs like the plan")
+def band_end(predicted: Number, relative: Number) -> Number:
+    """One end of the band of predicted memory."""
+    return predicted * (1 + relative)
+
+
 @formula("verdict", "word", "above 92 % the allocator retries and steps slow down")
 def verdict(needed: Number, usable: Number, tight: Number) -> Any:
     """fits, tight or does-not-fit."""

@@ -16,17 +16,15 @@ from ..report import Finding
 from ..scenario import Scenario
 from ..terms import Datum, is_recording, traced
 from .errors import ErrorRow, shipped_errors
-from .likeness import Criterion, Quantity, least_width, quantities
+from .likeness import Criterion, Quantity, quantities, quantity_for
 
-#: The quantity of the first time that a plan's report names, by kind of plan.
-PRINCIPAL = {"training": "step", "serving": "pace"}
 #: Ends of the band, as shares of the errors below them.
 _ENDS = (0.1, 0.9)
 
 
 @dataclass(frozen=True)
 class Band:
-    """How much less and how much more time than predicted (ratios, ≤ 0 and ≥ 0), and the rows that say so.
+    """How much less and how much more time or memory than predicted (ratios, ≤ 0 and ≥ 0), and the rows that say so.
 
     `alike` rows meet every criterion; `held` and `open` name the criteria that the rows share and those left open.
     """
@@ -49,15 +47,17 @@ class Band:
 
 
 def band_of(scenario: Scenario, quantity: str = "") -> Band:
-    """The band of a plan's quantity ("step", "pace", "first token"; its principal one), for arrays of plans too."""
-    quantity = quantity or PRINCIPAL[scenario.kind]
+    """The band of a plan's quantity ("step", "peak", "pace", "first token", "cache"; by default that of its time).
+
+    For arrays of plans too."""
+    quantity = quantity or quantity_for(scenario.kind)
     answers = tuple([criterion.of(criterion.value(scenario)) for criterion in quantities()[quantity].criteria])
     return _of_arrays(quantity, answers) if is_array(*answers) else band_of_answers(quantity, answers)
 
 
 def unlike_findings(scenario: Scenario) -> Iterator[Finding]:
     """Says that nothing like the plan was measured, and whose errors its band is made of."""
-    quantity = PRINCIPAL[scenario.kind]
+    quantity = quantity_for(scenario.kind)
     band = band_of(scenario, quantity)
     if band.alike:
         return
@@ -135,7 +135,7 @@ def _band(rows: list[ErrorRow], asked: Quantity, answers: tuple[Any, ...]) -> Ba
     slowdowns = np.array([row.slowdown for row in rows])
     counts = Counter(row.source for row in rows)
     low, high = quantiles(slowdowns, np.array([counts[row.source] ** -0.5 for row in rows]))
-    ends = min(low - 1, -least_width()), max(high - 1, least_width())
+    ends = min(low - 1, -asked.least), max(high - 1, asked.least)
     return Band(*ends, len(rows), len(alike), len(counts), tuple(held), tuple(left_open))
 
 

@@ -10,6 +10,9 @@ import numpy as np
 from ..numeric import Number
 from ..scenario import Scenario
 
+#: Units of metrics: the formatter's name of the quantity, and what one is in SI.
+_WRITTEN = {"s": ("seconds", 1.0), "GiB": ("bytes", 2.0**30)}
+
 
 class NotExpressibleError(Exception):
     """A row that is no plan this program can evaluate; the message is the reason a person reads."""
@@ -47,8 +50,13 @@ class Compared:
 
     @property
     def written(self) -> str:
-        """The unit of both numbers as the formatter calls it."""
-        return {"s": "seconds"}.get(self.unit, self.unit)
+        """The quantity of both numbers as the formatter calls it."""
+        return _WRITTEN.get(self.unit, (self.unit, 1.0))[0]
+
+    @property
+    def scale(self) -> float:
+        """What one of `unit` is in SI."""
+        return _WRITTEN.get(self.unit, (self.unit, 1.0))[1]
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,19 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is compared: the metrics that measure it, the fewest rows and sources of a band, and its criteria."""
+    """What is compared: the plans that have it and what it is of ("time", "memory"), the metrics that measure it, the
+    fewest rows and sources of a band, how near an end of it may come to the prediction (ratio), and its criteria."""
 
     name: str
+    kind: str
+    of: str
     metrics: tuple[str, ...]
     rows: int
     sources: int
+    least: float
     criteria: tuple[Criterion, ...]
+    #: Kept fields that it does not depend on.
+    ignores: frozenset[str] = frozenset()
 
 
 @cache
@@ -62,18 +68,22 @@ def quantities() -> dict[str, Quantity]:
     return {
         name: Quantity(
             name,
+            entry["kind"],
+            entry["of"],
             tuple(entry["metrics"]),
             entry["rows"],
             entry["sources"],
+            entry["least"],
             tuple(criterion for of, criterion in criteria if name in of),
+            frozenset(entry.get("ignores", ())),
         )
         for name, entry in data["quantities"].items()
     }
 
 
-def least_width() -> float:
-    """How near an end of a band may come to the prediction (ratio)."""
-    return float(table("measured/likeness")["least"])
+def quantity_for(kind: str, of: str = "time") -> str:
+    """The quantity of a kind of plan that is of time or of memory."""
+    return next(name for name, quantity in quantities().items() if (quantity.kind, quantity.of) == (kind, of))
 
 
 @cache

@@ -10,9 +10,8 @@ from typing import Any
 from ..fields import FACTS, FIELDS
 from ..scenario import Scenario
 from ..units import format_quantity
-from .band import PRINCIPAL
 from .errors import ErrorRow, shipped_errors
-from .likeness import kept_paths, quantities
+from .likeness import kept_paths, quantities, quantity_for
 from .sources import title_of
 
 #: Numbers nearer than this (ratio) are the same.
@@ -51,8 +50,8 @@ class Similar:
 
 def most_similar(scenario: Scenario, count: int = 10, quantity: str = "") -> list[Similar]:
     """The runs most like a plan, most similar first: by criteria met, then by how near their fields are."""
-    asked = quantities()[quantity or PRINCIPAL[scenario.kind]]
-    plan = {path: scenario.get(path) for path in kept_paths(scenario.kind)}
+    asked = quantities()[quantity or quantity_for(scenario.kind)]
+    plan = {path: scenario.get(path) for path in kept_paths(scenario.kind) if path not in asked.ignores}
     answers = [(criterion, criterion.of(plan[criterion.path])) for criterion in asked.criteria]
 
     def far(row: ErrorRow) -> tuple[int, float]:

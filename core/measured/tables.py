@@ -10,6 +10,7 @@ from ..units import format_quantity
 from ..words import percent, plural
 from .band import band_of
 from .comparison import Compared, Statistics, by_source, statistics
+from .likeness import quantities
 from .similar import Similar
 from .sources import name_of, title_of
 
@@ -33,8 +34,9 @@ def similar_table(report: Report, similar: Sequence[Similar]) -> Table:
         *(Column("measured", unit), Column("predicted", unit), Column("error", "ratio")),
         *(Column("differs from this plan in"), Column("publication")),
     )
-    band = band_of(report.scenario)
-    ends = f"{percent(-band.low)} less to {percent(band.high)} more time than predicted"
+    asked = quantities()[similar[0].row.quantity]
+    band = band_of(report.scenario, asked.name)
+    ends = f"{percent(-band.low)} less to {percent(band.high)} more {asked.of} than predicted"
     found = statistics([each.row for each in similar])
     error = f": median error {percent(found.median)}" if found else ""
     return Table(
@@ -49,7 +51,7 @@ def similar_table(report: Report, similar: Sequence[Similar]) -> Table:
 
 def _similar_row(each: Similar, several: bool, numbers: bool) -> tuple[object, ...]:
     row = each.row
-    values = [row.measured, row.predicted]
+    values = [row.measured * row.scale, row.predicted * row.scale]
     figures = values if numbers else [format_quantity(value, row.written) for value in values]
     differs = ", ".join(f"{each.label} {each.run}" for each in each.differences[:_NAMED])
     named = (name_of(row.kind, row.source), row.id, *([row.metric] if several else []))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ledgers import fit
 from ..measured.band import band_of, ends_of, rows_of
 from ..numeric import Number
 from ..scenario import Scenario
@@ -12,6 +13,12 @@ from ..training import days
 from .settings import Device
 
 _SOURCE = "errors of the predictions of published runs like the plan"
+
+
+@formula("N·(1+ε)", "tokens", _SOURCE)
+def pool_end(tokens: Number, relative: Number) -> Number:
+    """One end of the band of the tokens that the cache holds."""
+    return tokens * (1 + relative)
 
 
 @formula("X/(1+ε)", "tokens/s", _SOURCE)
@@ -28,6 +35,19 @@ def step_band(scenario: Scenario, device: Device, step: Number, bound: Number) -
         "time.low_s": days.fast_end(step, low, bound),
         "time.high_s": days.slow_end(step, high),
         "time.band_rows": rows_of(band),
+    }
+
+
+def pool_band(scenario: Scenario, budget: Number, tokens: Number) -> dict[str, Any]:
+    """The band of the cache: bytes of it on a device, and the tokens that all of it holds."""
+    band = band_of(scenario, "cache")
+    low, high = ends_of(band, None, None)
+    return {
+        "memory.kv_budget_low_bytes": fit.band_end(budget, low),
+        "memory.kv_budget_high_bytes": fit.band_end(budget, high),
+        "serving.kv_capacity_tokens_low": pool_end(tokens, low),
+        "serving.kv_capacity_tokens_high": pool_end(tokens, high),
+        "serving.kv_band_rows": rows_of(band),
     }
 
 

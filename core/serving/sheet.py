@@ -17,7 +17,7 @@ from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, points, pools, speculative
 from . import steady as steady_state
-from .bands import request_bands, step_band
+from .bands import pool_band, request_bands, step_band
 from .chunks import chunk_values
 from .collectives import Transfer
 from .cost import cost_values
@@ -251,6 +251,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
             "serving.token_step_s": steady.token,
             "serving.prefill_share": bounds.prefill_share(steady.token, steady.tpot),
         }
+    values |= pool_band(plan.scenario, memory.kv_budget, values["serving.kv_capacity_tokens"])
     return values | request_bands(plan.scenario, plan.settings.device, values)
 
 

@@ -110,6 +110,7 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         "memory.optimizer_bytes": optimizer_bytes(items["master_weights"], items["momentum"], items["variance"]),
         "memory.static_bytes": _static(memory),
         "memory.total_bytes": peak.total,
+        **_memory_band(scenario, peak.total),
         "memory.needed_bytes": need,
         "memory.usable_bytes": usable,
         "memory.headroom_bytes": fit.headroom_bytes(usable, need),
@@ -123,6 +124,16 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         sheet.values["memory.host_bytes"] = memory.on_host(peak.stage)
     if not is_array(layout.pipeline, peak.total) and not is_recording():
         sheet.stages = _stages(memory, layout)
+
+
+def _memory_band(scenario: Scenario, total: Number) -> dict[str, Any]:
+    band = band_of(scenario, "peak")
+    low, high = ends_of(band, None, None)
+    return {
+        "memory.low_bytes": fit.band_end(total, low),
+        "memory.high_bytes": fit.band_end(total, high),
+        "memory.band_rows": rows_of(band),
+    }
 
 
 def _static(memory: held.TrainingMemory) -> Number:

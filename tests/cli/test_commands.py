@@ -334,4 +334,5 @@ def test_settings_that_are_assumed_are_told_with_their_effect(capsys) -> None:
     assert main(["eval", "70b-64xh100-train"]) == 0
     text = capsys.readouterr().out
     assert "is assumed" in text
-    assert "band: errors of" in text
+    assert "band of time: errors of" in text
+    assert "band of memory: errors of" in text

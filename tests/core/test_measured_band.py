@@ -85,6 +85,27 @@ def test_the_ends_reach_the_results_and_their_working_names_the_rows() -> None:
     assert any("published runs" in line for line in explain(report, "time.high_s").lines())
 
 
+@pytest.mark.parametrize(
+    ("preset", "quantity", "keys"),
+    [
+        ("70b-64xh100-train", "peak", ("memory.total_bytes", "memory.low_bytes", "memory.high_bytes")),
+        (
+            "70b-bf16-8xa100-serve",
+            "cache",
+            ("serving.kv_capacity_tokens", "serving.kv_capacity_tokens_low", "serving.kv_capacity_tokens_high"),
+        ),
+    ],
+)
+def test_memory_has_a_band_of_its_own(preset: str, quantity: str, keys: tuple[str, str, str]) -> None:
+    report = evaluate(load_scenario(preset), record=True)
+    band = band_of(report.scenario, quantity)
+    predicted, low, high = (report[key] for key in keys)
+    assert low == pytest.approx(predicted * (1 + band.low))
+    assert high == pytest.approx(predicted * (1 + band.high))
+    assert band.low <= -0.01 < 0.01 <= band.high
+    assert any("published runs" in line for line in explain(report, keys[2]).lines())
+
+
 def test_a_band_of_ones_own_stands_before_the_published_one() -> None:
     report = evaluate(load_scenario("70b-64xh100-train").with_("assumptions.band_high", 0.5))
     assert report["time.high_s"] == pytest.approx(1.5 * report["time.step_s"])
@@ -104,3 +125,4 @@ def test_what_a_request_sees_has_a_band(preset: str) -> None:
 def test_bands_hold_for_sources_that_they_were_not_made_from() -> None:
     assert coverage("step") >= 0.65
     assert coverage("pace") >= 0.6
+    assert coverage("peak") >= 0.6

@@ -53,6 +53,17 @@ def test_a_serving_plan_is_compared_by_the_quantity_asked_for(quantity: str) -> 
     assert len(found) == 8
 
 
+@pytest.mark.parametrize(("preset", "quantity"), [("7b-8xa100-train", "peak"), ("70b-bf16-8xa100-serve", "cache")])
+def test_memory_of_a_plan_is_compared_with_that_of_runs(preset: str, quantity: str) -> None:
+    report = evaluate(load_scenario(preset))
+    similar = most_similar(report.scenario, 12, quantity)
+    assert {each.row.quantity for each in similar} == {quantity}
+    assert "serving.concurrency" not in {difference.path for each in similar for difference in each.differences}
+    (note,) = similar_table(report, similar).notes
+    assert "more memory than predicted" in note
+    assert "this plan" in {mark.name for mark in measured_like(report, similar).marks}
+
+
 def test_every_row_has_the_fields_that_likeness_asks_for() -> None:
     for row in shipped_errors():
         assert row.measured > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -43,6 +44,13 @@ def test_all_published_runs_are_listed_by_source(page: EvidencePage) -> None:
     assert len(page.chart.figure.marks) > 100
 
 
+def test_memory_of_the_plan_is_compared_by_one_click(page: EvidencePage, qtbot: QtBot) -> None:
+    qtbot.mouseClick(page.choice.button(1), Qt.MouseButton.LeftButton)
+    expected = [each.row.id for each in most_similar(page._store.scenario, len(names(page)), "peak")]
+    assert names(page) == expected
+    assert "more memory than predicted" in page.notes.text()
+
+
 def test_the_page_follows_the_plan(page: EvidencePage, qtbot: QtBot) -> None:
     before = names(page)
     page._store.set("parallelism.pp", 1)
@@ -76,7 +84,7 @@ def test_the_menu_leads_to_the_numbers(window: Window) -> None:
     next(action for action in menu.actions() if action.text() == "About the numbers").trigger()
     assert window.ledgers is not None
     assert window.ledgers.currentWidget() is window.evidence
-    assert window.evidence.choice.checkedId() == 1
+    assert window.evidence._shows_all()
 
 
 def test_a_run_is_opened_as_a_plan(page: EvidencePage, window: Window) -> None:
