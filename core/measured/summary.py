@@ -40,7 +40,8 @@ def claims(validation: Validation) -> Iterator[str]:
     yield f"{count(len(validation.skipped))} more cannot be expressed yet"
     yield called_best(rankings(rows))
     yield f"whether a run fits is answered wrongly for {wrong} of {count(len(verdicts))} runs"
-    yield f"made without a source, step time bands hold for {percent(coverage('step'))} of the rows of that source"
+    times, peaks = (percent(coverage(quantity)) for quantity in ("step", "peak"))
+    yield f"made without a source, bands hold for {times} of its step times and {peaks} of its memory peaks"
 
 
 def _belongs(row: ErrorRow, group: Mapping[str, Any]) -> bool:
