@@ -16,6 +16,7 @@ from .remedies import deadline_edits, memory_edits
 from .report import Edit, Finding, Report, Sheet
 from .scenario import Scenario
 from .training.expert_findings import expert_launches, idle_routing_limit
+from .training.stage_names import stage_number
 from .units import digits, format_quantity
 from .words import GIB, gib, span, when
 
@@ -88,7 +89,7 @@ def does_not_fit(scenario: Scenario, values: dict[str, Any]) -> Iterator[Finding
         return
     where = when(values["memory.peak_instant"])
     if scenario.parallelism.pp > 1:
-        where = f"on stage {int(values['memory.peak_stage'])} {where}"
+        where = f"on stage {stage_number(scenario, values['memory.peak_stage'])} {where}"
     fits = bool(values["memory.fits"])
     edits = memory_edits(scenario, fits)
     if fits:

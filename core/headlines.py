@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .report import Report
+from .training.stage_names import stage_number
 from .units import digits, format_quantity
 from .words import SPANS, gib, span, when
 
@@ -104,7 +105,8 @@ def _peak(report: Report) -> str | None:
     if "memory.peak_stage" not in report:
         return None
     if report.scenario.parallelism.pp > 1:
-        return f"stage {report['memory.peak_stage']:.0f}, {report['memory.peak_instant']}"
+        stage = stage_number(report.scenario, report["memory.peak_stage"])
+        return f"stage {stage}, {report['memory.peak_instant']}"
     return f"peak {when(report['memory.peak_instant'])}"
 
 

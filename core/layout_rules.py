@@ -91,6 +91,13 @@ def _slots(s: Scenario) -> Number:
     return s.model.layers + 2 if s.parallelism.stage_balance == "slots" else s.model.layers
 
 
+def _turns(s: Scenario) -> Any:
+    """Whether a pipeline that runs there and back has a layer for each of its chunks."""
+    if s.parallelism.schedule != "zero-bubble-v":
+        return True
+    return either(s.parallelism.pp == 1, 2 * s.parallelism.pp <= _slots(s))
+
+
 def _balance_holds(s: Scenario) -> Any:
     balance = s.parallelism.stage_balance
     if isinstance(balance, str):
@@ -268,6 +275,15 @@ RULES: tuple[Rule, ...] = (
         "parallelism.schedule",
         lambda s: either(s.parallelism.schedule != "dualpipe", s.parallelism.pp % 2 == 0),
         lambda s: f"dualpipe needs an even number of stages, not {whole(s.parallelism.pp)} (an even pp does)",
+        (_TRAINING,),
+    ),
+    Rule(
+        "parallelism.schedule",
+        _turns,
+        lambda s: (
+            f"zero-bubble-v has two chunks a stage: {2 * whole(s.parallelism.pp)} are more than {whole(_slots(s))} "
+            f"layers (pp of {whole(_slots(s)) // 2} or less does)"
+        ),
         (_TRAINING,),
     ),
     Rule("parallelism.stage_balance", _balance_holds, _balance_message, (_TRAINING,)),

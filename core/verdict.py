@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .cycle import idles_in_pipeline, tokens_per_cycle
 from .fields import FIELDS
 from .report import Edit, Report
+from .training.stage_names import stage_number
 from .units import digits, format_quantity
 from .words import GIB, count, gib, plural, span
 
@@ -110,7 +111,7 @@ def _fit(report: Report) -> str:
 def _where(report: Report) -> str:
     if "memory.peak_stage" not in report or report.scenario.parallelism.pp == 1:
         return ""
-    return f" on stage {report['memory.peak_stage']:.0f}"
+    return f" on stage {stage_number(report.scenario, report['memory.peak_stage'])}"
 
 
 def _binding(report: Report) -> Iterator[tuple[str, bool]]:

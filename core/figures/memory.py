@@ -11,6 +11,7 @@ from ..model.anatomy import kept_by_kind
 from ..model.layers import build
 from ..report import Report
 from ..serving.settings import settings_of
+from ..training.stage_names import shown_stages, stage_number
 from ..units import format_quantity
 from ..words import GIB, gib, percent
 from .figure import Axis, Bar, Figure, Label, Rule
@@ -86,7 +87,8 @@ def _every_row(report: Report) -> list[tuple[str, Items]]:
         stages["optimizer"] = sum(stages[item] for item in _OPTIMIZER)
     experts = stages.setdefault("expert_weights", np.zeros(len(stages["weights"])))
     stages["weights"] = np.asarray(stages["weights"]) - experts
-    names = [f"stage {i}" for i in range(len(stages["weights"]))]
+    shown = shown_stages(report.scenario, len(stages["weights"]))
+    names = [f"stage {stage_number(report.scenario, i)}" for i in range(shown)]
     names = names if len(names) > 1 else ["each GPU"]
     return [(name, {item: float(stages[item][i]) for item in _ITEMS}) for i, name in enumerate(names)]
 
@@ -109,14 +111,14 @@ def _grouped(rows: list[tuple[str, Items]]) -> list[tuple[str, Items]]:
     result = [rows[0]]
     for first, after in pairwise(edges):
         fullest = max(rows[first:after], key=lambda row: sum(row[1].values()))
-        name = f"stage {first}" if after == first + 1 else f"stages {first}–{after - 1}"
-        result.append((name, fullest[1]))
+        here, there = rows[first][0], rows[after - 1][0].removeprefix("stage ")
+        result.append((here if after == first + 1 else f"stages {here.removeprefix('stage ')}–{there}", fullest[1]))
     return [*result, rows[last]]
 
 
 def _name_of_peak(report: Report, rows: list[tuple[str, Items]]) -> str:
     """The row whose items are the results of the report, by itself or as the fullest of a run of stages."""
-    stage = f"stage {report.get('memory.peak_stage', 0):.0f}"
+    stage = f"stage {stage_number(report.scenario, report.get('memory.peak_stage', 0))}"
     return stage if any(name == stage for name, _ in rows) else max(rows, key=lambda row: sum(row[1].values()))[0]
 
 
@@ -167,7 +169,7 @@ def _ghost(row: int, total: float) -> Bar:
 
 def _title(report: Report, rows: int) -> str:
     total, usable = report["memory.total_bytes"], report["memory.usable_bytes"]
-    where = f"stage {report['memory.peak_stage']:.0f}" if rows > 1 else "each GPU"
+    where = f"stage {stage_number(report.scenario, report['memory.peak_stage'])}" if rows > 1 else "each GPU"
     if not report["memory.fits"]:
         return f"Does not fit: {where} needs {gib(usable - report['memory.headroom_bytes'])} of {gib(usable)} GiB"
     if report["memory.verdict"] == "tight":

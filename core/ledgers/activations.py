@@ -182,8 +182,14 @@ def in_flight_zero_bubble(micro_batches: Number, pipeline: Number) -> Number:
 
 @formula("min(m, p + 1)", "micro-batches", _SCHEDULES["dualpipe"])
 def in_flight_dualpipe(micro_batches: Number, pipeline: Number) -> Number:
-    """Micro-batches every stage holds under DualPipe."""
+    """Micro-batches that every rank holds of one of its two stages or the other under DualPipe."""
     return minimum(micro_batches, pipeline + 1)
+
+
+@formula("F·(p − i)/(p + 1)", "micro-batches", _SCHEDULES["dualpipe"])
+def in_flight_one_way(flight: Number, pipeline: Number, stage: Number) -> Number:
+    """Those that are in one of the two stages of a rank: p − i in stage i, i + 1 in the other, when all are there."""
+    return flight * (pipeline - stage) / (pipeline + 1)
 
 
 def in_flight(schedule: str, micro_batches: Number, pipeline: Number, virtual: Number, stage: Number) -> Number:

@@ -17,7 +17,7 @@ from ..widths import element_bytes
 from .adapters import Adapters, column_adapter, common_adapters, linears, routed_adapters
 from .states import Held, States
 from .training_items import gathered_root_bytes, nothing_held, resident_bytes, sharded_bytes
-from .training_parameters import RankParameters, flag, largest_present
+from .training_parameters import RankParameters, largest_present
 
 _QLORA = "Dettmers 2023, arXiv 2305.14314"
 
@@ -79,7 +79,7 @@ class FrozenStates:
     def __init__(self, states: States, adapters: Adapters, stage: Number) -> None:
         self.states, self.adapters, self.stage = states, adapters, stage
         self.base = states.held(stage)
-        self.last = flag(stage == states.layout.pipeline - 1)
+        self.last = states.rank.kinds.lasts(stage)
         training = states.scenario.training
         self.quantised = training.finetune == "qlora"
         self.element = element_bytes(training)
@@ -88,6 +88,11 @@ class FrozenStates:
 
     @cached_property
     def trained(self) -> Held:
+        """Parameters of the adapters whose gradients and states a rank keeps."""
+        return self.states.owned(self.beside)
+
+    @cached_property
+    def beside(self) -> Held:
         """Parameters of the adapters that a rank holds."""
         states, layout, adapters = self.states, self.states.layout, self.adapters
         layers, blocks = states.rank.kinds.on(self.stage), [block for _, block in states.rank.model.groups]
@@ -141,10 +146,8 @@ class FrozenStates:
         base = add_bytes(common, routed) if states.rank.any_routed else common
         width = states.widths.weights
         weights = states.sharded if states.zero == 3 and not self._apart else states.whole
-        if states.scenario.parallelism.schedule == "dualpipe":
-            base = times_bytes(2.0, base)
         return {
-            "weights": add_bytes(base, weights(width, self.trained)),
+            "weights": add_bytes(base, weights(width, self.beside)),
             "gradients": self._gradients(),
             "master_weights": nothing_held(),
             "momentum": self._state(states.widths.momentum) if states.widths.momentum else nothing_held(),

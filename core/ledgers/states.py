@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from ..catalogue import table
 from ..numeric import Number, both, where
 from ..scenario import Scenario
-from ..sums import add_bytes, add_parameters, times_bytes
+from ..sums import add_bytes, add_parameters
+from ..terms import formula
 from ..training.layout import Layout
 from ..widths import gradient_bytes
 from .training_items import (
@@ -25,6 +26,17 @@ from .training_items import (
     step_copy_bytes,
 )
 from .training_parameters import RankParameters, larger_block, largest_present, outer_parameters
+
+
+@formula(
+    "(ψ_i + ψ_(p−1−i))/2",
+    "parameters",
+    "arXiv 2412.19437, table 2: two ranks hold the same two stages, of the weights alone two copies are kept",
+    "gradients of the second copy until they are added up",
+)
+def half_of_pair(parameters: Number) -> Number:
+    """Parameters whose gradients and states one of the two ranks keeps that hold the same stages."""
+    return parameters / 2
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,13 @@ class States:
         routed = self.rank.routed_on(stage)
         return Held(common, routed, add_parameters(common, routed))
 
+    def owned(self, held: Held) -> Held:
+        """Of what a rank holds, what it keeps gradients and states of: half where another rank holds the same."""
+        if not self.layout.both_ways:
+            return held
+        common, total = half_of_pair(held.common), half_of_pair(held.total)
+        return Held(common, half_of_pair(held.routed) if self.rank.any_routed else held.routed, total)
+
     def sharded(self, width: Number, held: Held) -> Number:
         """Bytes of a state that ZeRO shards: routed experts over the ranks that hold the same ones."""
         common = sharded_bytes(width, held.common, self.layout.shards)
@@ -127,16 +146,17 @@ class TrainedStates:
 
     def __init__(self, states: States, stage: Number) -> None:
         self.states, self.stage = states, stage
-        self.psi = self.trained = states.held(stage)
+        self.psi = states.held(stage)
+        self.trained = states.owned(self.psi)
 
     def static(self) -> dict[str, Number]:
         """Weights, gradients and optimizer states between steps, by item."""
-        states, psi, widths = self.states, self.psi, self.states.widths
+        states, owned, widths = self.states, self.trained, self.states.widths
         return {
-            "weights": self._weights(psi),
+            "weights": self._weights(self.psi),
             "gradients": self._gradients(),
-            "master_weights": states.optimizer_state(widths.master, psi) if widths.master else nothing_held(),
-            "momentum": states.optimizer_state(widths.momentum, psi) if widths.momentum else nothing_held(),
+            "master_weights": states.optimizer_state(widths.master, owned) if widths.master else nothing_held(),
+            "momentum": states.optimizer_state(widths.momentum, owned) if widths.momentum else nothing_held(),
             "variance": self._variance(),
         }
 
@@ -148,8 +168,7 @@ class TrainedStates:
     def _weights(self, psi: Held) -> Number:
         states, width = self.states, self.states.widths.weights
         whole = states.zero < 2 or (states.zero == 2 and not states.framework["fp32_shards"])
-        weights = (states.whole if whole else states.sharded)(width, psi)
-        return times_bytes(2.0, weights) if states.scenario.parallelism.schedule == "dualpipe" else weights
+        return (states.whole if whole else states.sharded)(width, psi)
 
     def _variance(self) -> Number:
         """Second moments: of all parameters, of those outside the matrices of blocks, or of rows and columns."""
@@ -157,24 +176,24 @@ class TrainedStates:
         if not widths.variance:
             return nothing_held()
         if widths.second == "all":
-            return states.optimizer_state(widths.variance, self.psi)
+            return states.optimizer_state(widths.variance, self.trained)
         if widths.second == "outer":
             common = outer_parameters(self.psi.common, rank.matrices_on(self.stage))
-            return states.optimizer_state(widths.variance, Held(common, 0.0, common))
+            return states.optimizer_state(widths.variance, states.owned(Held(common, 0.0, common)))
         common, routed = rank.factored_on(self.stage)
         held = Held(common, routed, add_parameters(common, routed)) if rank.any_routed else Held(common, 0.0, common)
-        return states.optimizer_state(widths.variance, held)
+        return states.optimizer_state(widths.variance, states.owned(held))
 
     def _gradients(self) -> Number:
         """Gradients between micro-batches: whole where the stack or a pipeline reduces only the last one."""
         states, layout, width = self.states, self.states.layout, self.states.widths.gradients
-        whole = states.whole(width, self.psi)
+        whole = states.whole(width, self.trained)
         if states.zero < 2:
             return whole
         many = layout.micro_batches > 1
         if not states.framework["accumulate_whole"]:
             many = both(many, layout.pipeline > 1)
-        return where(many, whole, states.sharded(width, self.psi))
+        return where(many, whole, states.sharded(width, self.trained))
 
     def gathered(self, layers: tuple[Number, ...], first: Number, last: Number) -> tuple[Number, Number]:
         """Weights gathered at the loss; the same with blocks and unit gradients at the backward pass of a block."""
@@ -197,4 +216,4 @@ class TrainedStates:
         if not states.copies:
             return nothing_held()
         width = states.framework["step_copy"]
-        return states.stepped(min(width, states.widths.weights) if states.widths.master == 0 else width, self.psi)
+        return states.stepped(min(width, states.widths.weights) if states.widths.master == 0 else width, self.trained)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..report import Point, Report
+from ..training.stage_names import shown_stages, stage_number
 from ..units import format_quantity
 from ..words import when
 
@@ -136,7 +137,7 @@ def memory_table(report: Report) -> Table:
         Column("GiB", "bytes"),
         Column("GB", "decimal bytes"),
         Column("of usable", "ratio"),
-        *(Column(f"stage {stage}", "bytes") for stage in range(stages)),
+        *(Column(f"stage {stage_number(report.scenario, stage)}", "bytes") for stage in range(stages)),
     )
 
     def row(words: str, size: float, by_stage: Sequence[float] | None = None) -> tuple[Any, ...]:
@@ -164,7 +165,7 @@ def _on_host(report: Report) -> tuple[str, ...]:
 
 def _stages(report: Report) -> int:
     """How many pipeline stages get a column of their own: none where there is one, or more than a table can show."""
-    stages = len(report.stages.get("weights", ()))
+    stages = shown_stages(report.scenario, len(report.stages.get("weights", ())))
     return stages if 1 < stages <= _MOST_STAGES else 0
 
 
@@ -174,7 +175,7 @@ def _memory_title(report: Report) -> str:
     moment = when(report["memory.peak_instant"])
     if report.scenario.parallelism.pp == 1:
         return f"Memory: one GPU, {moment}"
-    return f"Memory: stage {report['memory.peak_stage']:.0f} holds the most, {moment}"
+    return f"Memory: stage {stage_number(report.scenario, report['memory.peak_stage'])} holds the most, {moment}"
 
 
 def communication_table(report: Report) -> Table:

@@ -18,7 +18,7 @@ from ..scenario import Scenario
 from ..sums import add_bytes, add_token_bytes
 from ..sums import total_bytes as total_of
 from ..training.layout import Layout
-from .activations import block_activations, checkpoint_bytes, in_flight, keeping_of
+from .activations import block_activations, checkpoint_bytes, in_flight, in_flight_one_way, keeping_of
 from .frozen_states import FrozenStates, adapter_means, frozen_means
 from .states import Held, States, TrainedStates, state_widths
 from .training_items import (
@@ -124,9 +124,8 @@ class TrainingMemory:
             static = self._states(stage).static()
             found.append(optimizer_bytes(**{name: static[name] for name in OPTIMIZER}))
         if present(training.offload_layers):
-            last = flag(stage == self.layout.pipeline - 1)
-            kept = self._kept(self._layers(stage, last))
-            found.append(offloaded_bytes(self._flight(stage), kept, self.layout.tokens, self._offloaded))
+            for flight, layers, _ in self._in_flight(stage):
+                found.append(offloaded_bytes(flight, self._kept(layers), self.layout.tokens, self._offloaded))
         return total_of(found)
 
     @property
@@ -134,10 +133,23 @@ class TrainingMemory:
         """Share of the layers whose activations are on the host."""
         return offloaded_share(self.scenario.training.offload_layers, self.model.layers)
 
-    def _flight(self, stage: Number) -> Number:
-        """Micro-batches whose activations a stage holds."""
-        layout, schedule = self.layout, self.scenario.parallelism.schedule
-        return in_flight(schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
+    def _in_flight(self, stage: Number) -> list[tuple[Number, tuple[Number, ...], Number]]:
+        """Micro-batches whose activations a rank holds, of which layers, and 1 where the embedding is before them.
+
+        Those of a rank whose micro-batches run both ways are told apart by the stage that they are in.
+        """
+        layout, kinds = self.layout, self.rank.kinds
+        flight = in_flight(layout.schedule, layout.micro_batches, layout.pipeline, layout.virtual, stage)
+        if not layout.both_ways:
+            return [(flight, self._layers(kinds.on(stage), kinds.lasts(stage)), kinds.firsts(stage))]
+        return [
+            (
+                in_flight_one_way(flight, layout.pipeline, held),
+                self._layers(layers, flag(held == layout.pipeline - 1)),
+                flag(held == 0),
+            )
+            for held, layers in kinds.apart(stage)
+        ]
 
     def _kept(self, layers: tuple[Number, ...]) -> Number:
         """What the layers of a stage keep of one token."""
@@ -160,9 +172,10 @@ class TrainingMemory:
         """Items of a stage at the largest of its three instants."""
         layout, states = self.layout, self._states(stage)
         static = self._on_device(states.static())
-        first, last = flag(stage == 0), flag(stage == layout.pipeline - 1)
-        layers = self._layers(stage, last)
-        held, backward = self._activations(stage, layers, first)
+        kinds = self.rank.kinds
+        first, last = kinds.firsts(stage), kinds.lasts(stage)
+        layers = self._layers(kinds.on(stage), last)
+        held, backward = self._activations(stage, layers)
         logits = self._logits(last)
         root, blocks = states.gathered(layers, first, last)
         at_loss = at_backward = self._buffers(layers)
@@ -184,9 +197,9 @@ class TrainingMemory:
             )
         )
 
-    def _layers(self, stage: Number, last: Number) -> tuple[Number, ...]:
-        """Layers of each group on a stage, those of prediction modules among them."""
-        layers, modules = self.rank.kinds.on(stage), self.model.spec.mtp_modules
+    def _layers(self, layers: tuple[Number, ...], last: Number) -> tuple[Number, ...]:
+        """Layers of each group on a stage with those of prediction modules, which stand behind the last one."""
+        modules = self.model.spec.mtp_modules
         if not present(modules):
             return layers
         group = self.model.last_group
@@ -198,19 +211,23 @@ class TrainingMemory:
         keeping = self.keeping
         return checkpoint_bytes(self.model.hidden, keeping.share * keeping.widened, keeping.element)
 
-    def _activations(self, stage: Number, layers: tuple[Number, ...], first: Number) -> tuple[Number, Number]:
+    def _activations(self, stage: Number, layers: tuple[Number, ...]) -> tuple[Number, Number]:
         """Activations at the loss, and at the backward pass of the largest block of a stage."""
-        layout, flight = self.layout, self._flight(stage)
+        layout = self.layout
+        held = reduce(add_bytes, [self._held(*each) for each in self._in_flight(stage)])
+        working = largest_present(layers, tuple(block.during_backward for block in self.kept), larger_working_set)
+        return held, activation_peak(held, working, layout.tokens)
+
+    def _held(self, flight: Number, layers: tuple[Number, ...], first: Number) -> Number:
+        """Activations of the micro-batches in flight through some layers."""
         # what a frozen embedding gives is the input of the first block and nothing else
         embedding = 0.0
         if self.adapters is None:
-            embedding = embedding_output_bytes(first, self.model.hidden, layout.sequence_share, self.element)
+            embedding = embedding_output_bytes(first, self.model.hidden, self.layout.sequence_share, self.element)
         kept = self._kept(layers)
         if present(self.scenario.training.offload_layers):
             kept = on_device(kept, self._offloaded)
-        held = held_bytes(flight, kept, layout.tokens, embedding)
-        working = largest_present(layers, tuple(block.during_backward for block in self.kept), larger_working_set)
-        return held, activation_peak(held, working, layout.tokens)
+        return held_bytes(flight, kept, self.layout.tokens, embedding)
 
     def _logits(self, last: Number) -> Number:
         """Logits and loss on the last stage; a loss of 0 bytes a logit is fused with the output head."""

@@ -114,10 +114,13 @@ class RankParameters:
         self.embedding = self.head_matrix
         if present(spec.extra_rows):
             self.embedding = self._rows_share(count.embedding_rows(self.vocabulary, spec.extra_rows))
-        #: Of the output head; a tied one is the embedding on one stage, a copy on the last of several.
-        self.head = where(layout.pipeline > 1, self.head_matrix, 0.0) if spec.tied else self.head_matrix
+        #: Of the output head; a tied one is the embedding on the same rank, a copy on another.
+        self.head = self._tied_head() if spec.tied else self.head_matrix
         self._before, self._behind = self._beside_embedding(), self._beside_head()
         self._after = self._with_trained_modules()
+
+    def _tied_head(self) -> Number:
+        return 0.0 if self.layout.one_rank_ends else where(self.layout.pipeline > 1, self.head_matrix, 0.0)
 
     def _rows_share(self, rows: Number) -> Number:
         return count.ffn_share(count.embedding_matrix(rows, self.model.width), self.layout.tensor)
@@ -173,7 +176,7 @@ class RankParameters:
 
     def common_on(self, stage: Number) -> Number:
         """Parameters a rank of the stage holds, routed experts apart."""
-        first, last = flag(stage == 0), flag(stage == self.layout.pipeline - 1)
+        first, last = self.kinds.firsts(stage), self.kinds.lasts(stage)
         ends = stage_ends(first, self._before, last, self._after)
         return stage_parameters(_sum(self.kinds.on(stage), self.common), first, last, self.embedding, self.head, ends)
 
@@ -186,7 +189,7 @@ class RankParameters:
         blocks, modules = _sum(self.kinds.on(stage), shares), self.model.spec.mtp_modules
         if not present(modules):
             return blocks
-        last = flag(stage == self.layout.pipeline - 1)
+        last = self.kinds.lasts(stage)
         return add_parameters(blocks, count.layers_parameters(last * modules, shares[self.model.last_group]))
 
     @cached_property
@@ -211,7 +214,7 @@ class RankParameters:
     def factored_on(self, stage: Number) -> tuple[Number, Number]:
         """Second moments of a stage by rows and columns: routed experts apart, and of routed experts."""
         layout, model = self.layout, self.model
-        first, last = flag(stage == 0), flag(stage == layout.pipeline - 1)
+        first, last = self.kinds.firsts(stage), self.kinds.lasts(stage)
         end = factored_values(self.vocabulary / layout.tensor, model.width, 1.0)
         ends = stage_ends(first, add_parameters(end, self._before), last, add_parameters(end, self._behind))
         common = tuple(

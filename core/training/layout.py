@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ..machine.collectives import Fabric, Group, devices_of_host, node_domain
 from ..machine.kernels import sustained_bandwidth
@@ -10,7 +11,16 @@ from ..machine.rates import Rates
 from ..numeric import Number, maximum, where
 from ..scenario import Scenario
 from ..terms import formula
-from .stages import EvenStages, ListedStages, SlotStages, Stages
+from .stages import EvenStages, FoldedStages, ListedStages, SlotStages, Stages, TimedStages
+
+#: Schedules that fold the pipeline: a rank holds two chunks of its own (ZB-V), or two ranks hold the same two stages.
+TWO_CHUNKS, BOTH_WAYS = "zero-bubble-v", "dualpipe"
+
+
+@formula("2·p", "chunks", "Qi 2023, arXiv 2401.10241, section 6: down the ranks and back up")
+def two_chunks(pipeline: Number) -> Number:
+    """Chunks of a pipeline whose ranks hold two."""
+    return 2 * pipeline
 
 
 @formula("D", "ranks")
@@ -103,20 +113,57 @@ class Layout:
     expert_tensor_group: Group
     expert_data_group: Group
 
+    @property
+    def both_ways(self) -> bool:
+        """Whether micro-batches enter at both ends, so that two ranks hold the same two stages (DualPipe)."""
+        return self.schedule == BOTH_WAYS
+
+    @property
+    def one_rank_ends(self) -> bool:
+        """Whether the first and the last stage of several are on one rank."""
+        return self.schedule in (TWO_CHUNKS, BOTH_WAYS)
+
 
 def _stages(scenario: Scenario) -> Stages:
     """Stages as the scenario asks; stages by time start even until a block has been timed."""
-    parallel = scenario.parallelism
-    if not isinstance(parallel.stage_balance, str):
-        return ListedStages(tuple(parallel.stage_balance), parallel.pp)
-    kind = SlotStages if parallel.stage_balance == "slots" else EvenStages
-    return kind(scenario.model.layers, parallel.pp, parallel.vpp)
+    parallel, balance = scenario.parallelism, scenario.parallelism.stage_balance
+    stages = stages_of(parallel.schedule, parallel.pp)
+    if not isinstance(balance, str):
+        dealt = ListedStages(_two_chunks(balance) if parallel.schedule == TWO_CHUNKS else tuple(balance), stages)
+    else:
+        dealt = (SlotStages if balance == "slots" else EvenStages)(scenario.model.layers, stages, parallel.vpp)
+    return folded(parallel.schedule, dealt, stages)
+
+
+def _two_chunks(layers: Sequence[int]) -> tuple[int, ...]:
+    """Layers of the chunks, first to last, of stages that each hold one on the way there and one on the way back."""
+    return (*(count - count // 2 for count in layers), *(count // 2 for count in reversed(layers)))
+
+
+def stages_of(schedule: str, pipeline: Number) -> Number:
+    """Stages that layers are dealt to: one a rank, or two where a rank holds two chunks of its own."""
+    return two_chunks(pipeline) if schedule == TWO_CHUNKS else pipeline
+
+
+def folded(schedule: str, dealt: Stages, stages: Number) -> Stages:
+    """Stages on the ranks of a schedule: two on each where the pipeline runs there and back, or both ways."""
+    return FoldedStages(dealt, stages) if schedule in (TWO_CHUNKS, BOTH_WAYS) else dealt
+
+
+def timed(layout: Layout, last: Number) -> Layout:
+    """A layout whose last stage has its own number of layers."""
+    stages = stages_of(layout.schedule, layout.pipeline)
+    return replace(layout, stages=folded(layout.schedule, TimedStages(layout.layers, stages, last), stages))
+
+
+def _virtual(scenario: Scenario) -> Number:
+    return 2.0 if scenario.parallelism.schedule == TWO_CHUNKS else scenario.parallelism.vpp
 
 
 def _async_transfer(scenario: Scenario) -> Number:
     choice = scenario.pipeline.async_transfer
     if choice == "auto":
-        return where(scenario.parallelism.vpp > 1, 1.0, 0.0)
+        return where(_virtual(scenario) > 1, 1.0, 0.0)
     return 1.0 if choice == "always" else 0.0
 
 
@@ -151,7 +198,7 @@ def layout_of(scenario: Scenario, rates: Rates) -> Layout:
         pipeline=parallel.pp,
         context=parallel.cp,
         data=data,
-        virtual=parallel.vpp,
+        virtual=_virtual(scenario),
         micro_batches=micro_batches(training.global_batch, training.micro_batch, data),
         tokens=rank_tokens(training.micro_batch, training.sequence_length, parallel.cp),
         sequence=training.sequence_length,

@@ -87,6 +87,12 @@ def host_seconds(moved: Number, rate: Number) -> Number:
     return moved / rate
 
 
+@formula("2·D", "ranks", "DualPipe: two ranks hold the same two stages")
+def ranks_of_pair(ranks: Number) -> Number:
+    """Ranks that share the update of the two stages of a pair."""
+    return 2 * ranks
+
+
 class OptimizerTime(NamedTuple):
     """Seconds of the optimizer step of one rank; of kernels that stream, and of products: FLOPs, bytes, seconds."""
 
@@ -118,6 +124,8 @@ def _orthogonal(
 ) -> tuple[Number, Number, Number]:
     """FLOPs, bytes and seconds of making updates orthogonal, of a rank of the stage with most."""
     ranks = layout.data_group.ranks if scenario.parallelism.zero else 1.0
+    if layout.both_ways:
+        ranks = ranks_of_pair(ranks)
     kinds, blocks = memory.rank.kinds, [block for _, block in model.groups]
     flops, moved = (
         dealt(

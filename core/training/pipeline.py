@@ -27,6 +27,14 @@ def stage_seconds(
     return layers * block + first * embedding + last * head + transfers
 
 
+@formula("(t_i + t_(p−1−i))/2", "s", "each of a rank's two stages computes half of the micro-batches: arXiv 2412.19437")
+def paired_stage_seconds(
+    layers: Number, block: Number, first: Number, embedding: Number, last: Number, head: Number, transfers: Number
+) -> Number:
+    """Time of a rank of DualPipe for one micro-batch, mean over its two stages, and transfers nothing hides."""
+    return (layers * block + first * embedding + last * head) / 2 + transfers
+
+
 @formula("mean t_stage", "s")
 def mean_stage_seconds(
     layers: Number, block: Number, embedding: Number, head: Number, pipeline: Number, transfers: Number
@@ -162,12 +170,13 @@ def pipeline_time(kinds: StageKinds, layout: Layout, parts: PartTimes, kappa: Nu
     front, back = add_seconds(embedding.forward, embedding.backward), add_seconds(head.forward, head.backward)
     transfer = _transfer(layout, kinds.model.hidden)
     waited = only_in_pipeline(layout.pipeline, waited_transfers(layout.virtual, transfer, layout.async_transfer))
+    of_stage = paired_stage_seconds if layout.both_ways else stage_seconds
     stages = [
-        stage_seconds(
+        of_stage(
             *_layers(kinds.on(stage), parts.blocks, one_block),
-            where(stage == 0, 1.0, 0.0),
+            kinds.firsts(stage),
             front,
-            where(stage == layout.pipeline - 1, 1.0, 0.0),
+            kinds.lasts(stage),
             back,
             waited,
         )

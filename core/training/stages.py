@@ -82,6 +82,18 @@ def listed_layers(layers: Number) -> Number:
     return layers
 
 
+@formula("n − 1 − i", "stage")
+def opposite_stage(stages: Number, stage: Number) -> Number:
+    """The stage that is as far from the last as a stage is from the first."""
+    return stages - 1 - stage
+
+
+@formula("L_i + L_(n−1−i)", "layers")
+def layers_of_two(stage: Number, opposite: Number) -> Number:
+    """Layers on a rank that holds two stages."""
+    return stage + opposite
+
+
 @formula("n*", "layers", "derived: the last stage with its head takes as long as the others")
 def equal_last_layers(layers: Number, pipeline: Number, head: Number, block: Number) -> Number:
     """Whole layers on the last stage, beside the head, at which the stages come nearest below to equally long."""
@@ -257,3 +269,29 @@ class TimedStages:
 
     def distinct(self) -> list[Number]:
         return [0.0, second_stage(self.pipeline), last_stage(self.pipeline)]
+
+
+@dataclass(frozen=True)
+class FoldedStages:
+    """A pipeline folded in two: a rank holds a stage and the one as far from the other end.
+
+    There are as many stages as ranks where two ranks hold each (DualPipe), twice as many where one does (ZB-V).
+    """
+
+    stages: Stages
+    count: Number
+
+    def opposite(self, stage: Number) -> Number:
+        """The other stage of a rank."""
+        return opposite_stage(self.count, stage)
+
+    def layers_on(self, stage: Number) -> Number:
+        return layers_of_two(self.stages.layers_on(stage), self.stages.layers_on(self.opposite(stage)))
+
+    def chunks_on(self, stage: Number) -> list[Chunk]:
+        return [*self.stages.chunks_on(stage), *self.stages.chunks_on(self.opposite(stage))]
+
+    def distinct(self) -> list[Number]:
+        middle = maximum(0.0, floor(self.count / 2) - 1)
+        found = [minimum(stage, self.count - 1 - stage) for stage in (*self.stages.distinct(), middle)]
+        return found if is_array(*found) else list(dict.fromkeys(found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..catalogue import table
 from ..ledgers.training_memory import TrainingMemory
@@ -18,11 +18,11 @@ from ..terms import formula
 from .block import BlockTimer, mean_block
 from .data_parallel import DataParallel, DataParallelTime, Owned
 from .ends import embedding_time, head_time, with_predictions
-from .layout import Layout, product_of_degrees
+from .layout import Layout, product_of_degrees, stages_of, timed
 from .optimizer import OptimizerTime, optimizer_time
 from .pipeline import PartTimes, PipelineTime, in_one_domain, pipeline_time, steady_seconds
 from .reduction import only_if_sharded
-from .stages import TimedStages, balanced_last_layers
+from .stages import balanced_last_layers
 
 
 @formula("1 + σ·√(2·ln(D·c))", "factor", "expected maximum of D·c nearly Gaussian replica times")
@@ -95,8 +95,8 @@ def balanced(scenario: Scenario, layout: Layout, parts: PartTimes) -> Layout:
         return layout
     block = add_seconds(parts.block.forward_seconds, parts.block.backward_seconds)
     head = add_seconds(parts.head.forward, parts.head.backward)
-    last = balanced_last_layers(layout.layers, layout.pipeline, head, block)
-    return replace(layout, stages=TimedStages(layout.layers, layout.pipeline, last))
+    last = balanced_last_layers(layout.layers, stages_of(layout.schedule, layout.pipeline), head, block)
+    return timed(layout, last)
 
 
 def step_time(
@@ -185,7 +185,8 @@ def tied_bytes(width: Number, embedding: Number) -> Number:
 
 def _tied(model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> tuple[Number, Number]:
     """All-reduce of a tied embedding's gradient between the first and the last stage."""
-    one_stage = not is_array(layout.pipeline) and layout.pipeline == 1
+    one_stage = layout.one_rank_ends and not layout.both_ways
+    one_stage = one_stage or (not is_array(layout.pipeline) and layout.pipeline == 1)
     if not model.spec.tied or memory.adapters or one_stage:
         return 0.0, 0.0
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)

@@ -22,6 +22,12 @@ def boundary_crossings(pipeline: Number, virtual: Number, micro_batches: Number)
     return where(pipeline > 2, 2 * virtual, 2 * virtual - 1) * micro_batches
 
 
+@formula("2·v·m", "times", "Qi 2023, arXiv 2401.10241: the middle chunks are on one rank")
+def turning_crossings(pipeline: Number, virtual: Number, micro_batches: Number) -> Number:
+    """Transfers the busiest rank sends where the pipeline turns on its last rank; of two each has one neighbour."""
+    return where(pipeline > 2, 2 * virtual, virtual) * micro_batches
+
+
 @formula("x", "s", leaves_out="hops of other stages in fill and drain")
 def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number, seconds: Number) -> Number:
     """What its transfers cost a stage: those it waits for, or fill, drain and the tax of the rest."""
@@ -175,7 +181,8 @@ def sent_in_passes(sent: Number, forward: Number, backward: Number) -> Number:
 
 def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
     pipe = step.pipeline
-    count = boundary_crossings(layout.pipeline, layout.virtual, layout.micro_batches)
+    crossings = turning_crossings if layout.one_rank_ends and not layout.both_ways else boundary_crossings
+    count = crossings(layout.pipeline, layout.virtual, layout.micro_batches)
     sent = times_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
     outside = where(inside, 0.0, 1.0)

@@ -73,6 +73,16 @@ def plan(**changes: str) -> Scenario:
             "dualpipe needs an even number of stages, not 1 (an even pp does)",
         ),
         (
+            {
+                "parallelism__schedule": "zero-bubble-v",
+                "parallelism__vpp": "1",
+                "parallelism__pp": "4",
+                "model__layers": "7",
+            },
+            "parallelism.schedule",
+            "zero-bubble-v has two chunks a stage: 8 are more than 7 layers (pp of 3 or less does)",
+        ),
+        (
             {"parallelism__stage_balance": "20, 20, 20"},
             "parallelism.stage_balance",
             "3 numbers with sum 60 do not share 80 layers among 4 stages (4 numbers with sum 80 would)",

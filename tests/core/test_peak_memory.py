@@ -158,11 +158,55 @@ def test_the_uneven_split_of_405b() -> None:
     assert held_bytes[15] == pytest.approx(7 * block + table + 2 * 16384, rel=1e-12)
 
 
-def test_dualpipe_holds_the_weights_twice() -> None:
-    # arXiv 2412.19437, table 2
+def test_dualpipe_holds_the_weights_of_two_stages() -> None:
+    # arXiv 2412.19437, table 2: rank i holds stages i and p − 1 − i, gradients and states are not kept twice
     base = plan("llama-3-8b", cluster__gpus=4, parallelism__pp=4, parallelism__zero=0)
     once, twice = (evaluate(base.with_("parallelism.schedule", word)).stages for word in ("1f1b", "dualpipe"))
-    assert twice["weights"].tolist() == (2 * once["weights"]).tolist()
+    pair = once["weights"] + once["weights"][::-1]
+    assert twice["weights"].tolist() == pair.tolist()
+    for item, width in (("gradients", 4), ("master_weights", 4), ("momentum", 4), ("variance", 4)):
+        assert twice[item].tolist() == (pair / 2 * width / 2).tolist()
+
+
+def test_micro_batches_run_both_ways_through_dualpipe() -> None:
+    # stages of 7, 3, 2, 4 layers on 4 ranks, 8 micro-batches: rank 0 holds 4 micro-batches of stage 0 and 1 of stage 3,
+    # rank 1 holds 3 of stage 1 and 2 of stage 2; ranks 2 and 3 hold the same
+    spec = replace(catalogue().models["llama-3-8b"], layers=16)
+    base = plan(
+        spec,
+        cluster__gpus=4,
+        parallelism__pp=4,
+        parallelism__schedule="dualpipe",
+        parallelism__stage_balance=(7, 3, 2, 4),
+        training__recompute="full",
+        training__sequence_length=1024,
+        training__global_batch=8,
+        training__logit_bytes=64.0,
+    )
+    report, totals = peaks(base)
+    assert report["memory.peak_stage"] == 0
+    assert totals.tolist() == totals[::-1].tolist()
+    assert report["memory.peak_instant"] == "loss"
+    # block inputs of 2 · 4096 bytes a token, and the output of the embedding before stage 0
+    assert report["memory.activations_bytes"] == 1024 * 2 * 4096 * (4 * 7 + 1 * 4 + 4)
+    working = report.stages["activations"][1] - 1024 * 2 * 4096 * (3 * 3 + 2 * 2)
+    assert working == report.stages["activations"][2] - 1024 * 2 * 4096 * (3 * 3 + 2 * 2)
+
+
+def test_zero_bubble_v_holds_both_ends_on_the_first_rank() -> None:
+    # arXiv 2401.10241, section 6: chunks go down four ranks and back up, so that each holds two
+    spec = replace(catalogue().models["llama-3-8b"], layers=14, tied=True)
+    base = plan(spec, cluster__gpus=4, parallelism__pp=4, parallelism__zero=0, parallelism__schedule="zero-bubble-v")
+    block, table = build(spec).block.parameters(), 128256 * 4096
+    dealt = evaluate(base.with_("parallelism.stage_balance", (4, 4, 3, 3))).stages["weights"] / 2
+    # one table for embedding and head, and the final norm, on the first rank
+    assert dealt.tolist() == [4 * block + table + 4096, 4 * block, 3 * block, 3 * block]
+    report, totals = peaks(base)
+    # chunks of 1, 2, 2, 2, 2, 2, 2, 1 layers
+    assert ((report.stages["weights"] / 2 - [table, 0, 0, 0]) // block).tolist() == [2, 4, 4, 4]
+    assert report["memory.total_bytes"] == totals.max()
+    # the two ends are on one rank: nobody else has a gradient of the table
+    assert "tied embedding" not in {row.name for row in report.communication}
 
 
 def test_whole_gradients_where_nothing_is_reduced_between_micro_batches() -> None:

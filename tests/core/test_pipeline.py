@@ -100,6 +100,19 @@ def test_transfers_are_hidden_when_the_pipeline_is_interleaved() -> None:
     assert evaluate(piped())["time.step_s"] == evaluate(piped(pipeline__async_transfer="never"))["time.step_s"]
 
 
+def test_a_rank_of_dualpipe_takes_the_mean_of_its_two_stages() -> None:
+    # stages of which layers 1 and 2 of 4 share a rank: 4 + 7, then 5 + 7 layers, half of the micro-batches each
+    spec = replace(catalogue().models["llama-3-8b"], layers=16)
+    base = plan(spec, cluster__gpus=4, parallelism__pp=4, parallelism__schedule="dualpipe")
+    reports = [
+        evaluate(base.with_("parallelism.stage_balance", dealt)) for dealt in ((1, 4, 7, 4), (1, 7, 4, 4), (1, 5, 7, 3))
+    ]
+    first, mirrored, longer = (report["time.stage_s"] for report in reports)
+    assert first == mirrored
+    block = reports[0]["time.block_forward_s"] + reports[0]["time.block_backward_s"]
+    assert longer - first == pytest.approx(block / 2)
+
+
 @pytest.mark.parametrize(
     ("layers", "stages", "chunks", "expected"),
     [

@@ -19,7 +19,7 @@ PUBLISHED_HOURS = 2.664e6
 @pytest.mark.parametrize(
     ("recompute", "error"),
     [
-        ("selective-up", -0.05),  # what the paper computes again, without its failures, logging and evaluation
+        ("selective-up", -0.15),  # what the paper computes again, without its failures, logging and evaluation
         ("full", 0.13),  # what the 16-bit ledger of activations needs to fit
     ],
 )
