@@ -82,7 +82,9 @@ def _until_done(scenario: Scenario, values: dict[str, Any], steps: Any, ratio: A
         training_days, low, high = (
             days.training_days(steps, values[f"time.{end}_s"], ratio) for end in ("step", "low", "high")
         )
-        hours = economics.gpu_hours(cluster.gpus, days.seconds_of_days(training_days))
+        hours, low_hours, high_hours = (
+            economics.gpu_hours(cluster.gpus, days.seconds_of_days(end)) for end in (training_days, low, high)
+        )
         power = economics.mean_power(cluster.accelerator.power, economics.IDLE_SHARE, economics.TRAINING_LOAD)
         energy = economics.energy_kwh(hours, power, money.power_usage_effectiveness)
         return {
@@ -92,6 +94,8 @@ def _until_done(scenario: Scenario, values: dict[str, Any], steps: Any, ratio: A
             **_deadline(scenario, training_days),
             "training.gpu_hours": hours,
             "cost.usd": economics.rental_cost(hours, money.gpu_price),
+            "cost.usd_low": economics.rental_cost(low_hours, money.gpu_price),
+            "cost.usd_high": economics.rental_cost(high_hours, money.gpu_price),
             "cost.energy_kwh": energy,
             "cost.carbon_kg": economics.carbon_kg(energy, money.grid_intensity),
         }

@@ -118,7 +118,7 @@ def _utilisation(report: Report) -> Headline:
     stated = report.scenario.training.mfu
     # a whiteboard that nobody gave an MFU computes with this one, so its agreement says nothing
     whiteboard = "whiteboard uses this" if isinstance(stated, str) else _named("whiteboard", stated, "ratio", 2)
-    details = _lines(_joined(bound, hardware), whiteboard)
+    details = _lines(_joined(_range(report, "time.mfu", "ratio"), bound or hardware), whiteboard, bound and hardware)
     return Headline("time.mfu", "Utilisation (MFU)", number, unit, details)
 
 
@@ -126,10 +126,20 @@ def _throughput(report: Report) -> Headline:
     number, unit = _split(report.get("time.tokens_per_s"), "tokens/s")
     each = report.get("time.tokens_per_s_per_gpu")
     per_gpu = None if each is None else f"{format_quantity(each, 'amount')} a GPU"
-    bound = _named("bound", _at_bound(report, "time.tokens_per_s"), "amount")
+    bound = _named("bound", _at_bound(report, "time.tokens_per_s"), "amount", 2)
     whiteboard = _named("whiteboard", report.get("whiteboard.tokens_per_s"), "amount")
-    details = _lines(bound, whiteboard, per_gpu)
+    details = _lines(_joined(_range(report, "time.tokens_per_s", "amount"), bound), whiteboard, per_gpu)
     return Headline("time.tokens_per_s", "Throughput", number, unit, details)
+
+
+def _range(report: Report, key: str, unit: str) -> str | None:
+    """The band of a result: "49.8–61.6k", "$1.04–1.29M"; a scale and a sign that both ends have are written once."""
+    ends = [report.get(f"{key}_{end}") for end in ("low", "high")]
+    if None in ends:
+        return None
+    low, high = (format_quantity(end, unit, 2 if unit == "ratio" else 3) for end in ends)
+    scale = low.lstrip("$0123456789.")
+    return f"{low.removesuffix(scale) if high.endswith(scale) else low}–{high.removeprefix('$')}"
 
 
 def _days(report: Report) -> Headline:
@@ -160,11 +170,13 @@ def _cost(report: Report) -> Headline:
         return Headline("cost.usd", "Cost", "–", "", ("no progress",), "bad")
     number, unit = _split(report.get("cost.usd"), "USD")
     hours = report.get("training.gpu_hours")
-    time = None if hours is None else f"{format_quantity(hours, 'amount')} GPU-hours"
+    time = None if hours is None else f"{format_quantity(hours, 'amount')} GPU-h"
     energy, carbon = report.get("cost.energy_kwh"), report.get("cost.carbon_kg")
     power = None if energy is None else format_quantity(energy, "kWh", 2)
     co2 = None if carbon is None else f"{format_quantity(carbon, 'kg', 2)} CO₂"
-    return Headline("cost.usd", "Cost", number, unit, _lines(time, _joined(power, co2)))
+    return Headline(
+        "cost.usd", "Cost", number, unit, _lines(_range(report, "cost.usd", "USD"), _joined(time, power), co2)
+    )
 
 
 def _exposed(report: Report) -> Headline:
@@ -214,8 +226,7 @@ def _output(report: Report) -> Headline:
     rate = None if requests is None else f"{digits(requests)} requests/s"
     each, total = report.get("serving.tpot_s"), report.get("serving.output_tokens_per_s")
     speed = f"{digits(each * total)} × {digits(1 / each)} tok/s" if each and total else None
-    ends = [report.get(f"serving.output_tokens_per_s_{end}") for end in ("low", "high")]
-    band = None if None in ends else "–".join(format_quantity(end, "amount") for end in ends)
+    band = _range(report, "serving.output_tokens_per_s", "amount")
     return Headline("serving.output_tokens_per_s", "Throughput", number, unit, _lines(speed, band, rate))
 
 
@@ -226,8 +237,8 @@ def _concurrency(report: Report) -> Headline:
     over = most is not None and asked > most
     unit = "" if not most else f"of {format_quantity(most, 'count')} at most"
     cache = None if held is None else f"cache: {format_quantity(held, 'tokens')} tokens"
-    ends = [report.get(f"serving.kv_capacity_tokens_{end}") for end in ("low", "high")]
-    band = None if None in ends else f"band {'–'.join(format_quantity(end, 'amount') for end in ends)}"
+    ends = _range(report, "serving.kv_capacity_tokens", "amount")
+    band = ends and f"band {ends}"
     short = "more than fit at once" if most else "not one fits"
     details = _lines(short if over else None, cache, band)
     number = format_quantity(asked, "count")
@@ -237,5 +248,7 @@ def _concurrency(report: Report) -> Headline:
 def _output_cost(report: Report) -> Headline:
     number, _ = _split(report.get("cost.usd_per_million_output_tokens"), "USD")
     price = report.scenario.economics.gpu_price
-    details = _lines("output tokens", f"at {format_quantity(price, 'USD/h')} a GPU")
-    return Headline("cost.usd_per_million_output_tokens", "Cost", number, "a million", details)
+    details = _lines(
+        _range(report, "cost.usd_per_million_output_tokens", "USD"), f"at {format_quantity(price, 'USD/h')} a GPU"
+    )
+    return Headline("cost.usd_per_million_output_tokens", "Cost", number, "a million output", details)

@@ -37,6 +37,16 @@ def seconds_a_million(tokens_per_second: Number, million: Number) -> Number:
     return million / tokens_per_second
 
 
+def price_band(values: dict[str, Any]) -> dict[str, Any]:
+    """The band of the price of output tokens: that of their rate."""
+    hourly, key = values["cost.usd_per_hour"], "cost.usd_per_million_output_tokens"
+    ends = {"low": "high", "high": "low"}
+    return {
+        f"{key}_{end}": usd_per_million(hourly, values[f"serving.output_tokens_per_s_{other}"])
+        for end, other in ends.items()
+    }
+
+
 def cost_values(scenario: Scenario, steady: Steady, replicas: Number) -> dict[str, Any]:
     """The cost keys of a serving scenario; energy and carbon are those of a million output tokens."""
     cluster, money = scenario.cluster, scenario.economics

@@ -20,7 +20,7 @@ from . import steady as steady_state
 from .bands import pool_band, request_bands, step_band
 from .chunks import chunk_values
 from .collectives import Transfer
-from .cost import cost_values
+from .cost import cost_values, price_band
 from .expert_ranks import expert_ranks
 from .findings import serving_findings
 from .goodput import tail_values
@@ -57,6 +57,7 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
     values |= _serving(plan, values["time.bound_s"])
     if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
         values |= cost_values(plan.mean, plan.steady, plan.memory.replicas)
+        values |= price_band(values)
     values |= _pools(plan) | tail_values(plan) | chunk_values(plan)
     values |= measured_values(plan, values)
     if not is_array(*values.values()):

@@ -224,12 +224,13 @@ def _time(
     band = band_of(scenario, "step")
     low, high = ends_of(band, constants.band_low, constants.band_high)
     mfu = days.utilisation(flops, cluster.gpus, peak, step.seconds)
+    fast, slow = days.fast_end(step.seconds, low, bound), days.slow_end(step.seconds, high)
     exposed = days.share_of_step(values["communication.exposed_seconds"], step.seconds)
     values |= {
         "time.bound_s": bound,
         "time.step_s": step.seconds,
-        "time.low_s": days.fast_end(step.seconds, low, bound),
-        "time.high_s": days.slow_end(step.seconds, high),
+        "time.low_s": fast,
+        "time.high_s": slow,
         "time.band_rows": rows_of(band),
         "time.steady_s": step.steady,
         "time.bubble_s": step.pipeline.bubble,
@@ -237,6 +238,8 @@ def _time(
         "time.optimizer_s": step.optimizer,
         "time.straggler_factor": step.straggler,
         "time.mfu": mfu,
+        "time.mfu_low": days.utilisation(flops, cluster.gpus, peak, slow),
+        "time.mfu_high": days.utilisation(flops, cluster.gpus, peak, fast),
         "time.hfu": days.utilisation(values["compute.hardware_flops_per_step"], cluster.gpus, peak, step.seconds),
         "time.mfu_rule": days.utilisation(rule, cluster.gpus, peak, step.seconds),
         "time.mfu_full_mask": days.utilisation(full, cluster.gpus, peak, step.seconds),
@@ -245,6 +248,8 @@ def _time(
         "speedup.links_twice_as_fast": days.speedup(exposed, 2.0),
         "speedup.nothing_exposed": days.speedup_bound(exposed),
         "time.tokens_per_s": rate,
+        "time.tokens_per_s_low": days.throughput(tokens, slow),
+        "time.tokens_per_s_high": days.throughput(tokens, fast),
         "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
     }
     values |= hiding_points(scenario, model, layout, step.machine, memory.widths.gathered)

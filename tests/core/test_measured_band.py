@@ -118,8 +118,19 @@ def test_what_a_request_sees_has_a_band(preset: str) -> None:
         value = report[f"{name}_s"] if name != "time" else report["time.step_s"]
         ends = (f"{name}.low_s", f"{name}.high_s") if name == "time" else (f"{name}_low_s", f"{name}_high_s")
         assert report[ends[0]] <= value <= report[ends[1]]
-    rates = [report[f"serving.output_tokens_per_s{end}"] for end in ("_low", "", "_high")]
-    assert rates == sorted(rates)
+    for key in ("serving.output_tokens_per_s", "cost.usd_per_million_output_tokens"):
+        ends = [report[f"{key}{end}"] for end in ("_low", "", "_high")]
+        assert ends == sorted(ends)
+
+
+def test_what_follows_from_the_step_has_the_band_of_the_step() -> None:
+    report = evaluate(load_scenario("70b-64xh100-train"))
+    slow, fast = report["time.high_s"] / report["time.step_s"], report["time.low_s"] / report["time.step_s"]
+    for key in ("time.mfu", "time.tokens_per_s"):
+        ends = report[f"{key}_low"] * slow, report[f"{key}_high"] * fast
+        assert ends == (pytest.approx(report[key]), pytest.approx(report[key]))
+    ends = report["cost.usd_low"] / fast, report["cost.usd_high"] / slow
+    assert ends == (pytest.approx(report["cost.usd"]), pytest.approx(report["cost.usd"]))
 
 
 def test_bands_hold_for_sources_that_they_were_not_made_from() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -177,7 +178,14 @@ def test_a_time_has_its_band_and_floor_in_its_own_unit() -> None:
     ends = {"serving__tpot_low_s": 0.0151, "serving__tpot_high_s": 0.0201}
     assert headline(serving_report(**ends), "Time per token").details[0] == "15.1–20.1 · bound 7.90"
     rates = {"serving__output_tokens_per_s_low": 1600.0, "serving__output_tokens_per_s_high": 2100.0}
-    assert headline(serving_report(**rates), "Throughput").details[1] == "1.60k–2.10k"
+    assert headline(serving_report(**rates), "Throughput").details[1] == "1.60–2.10k"
+
+
+def test_what_follows_from_the_step_has_its_band_too() -> None:
+    shown = {each.label: each for each in headlines(evaluate(load_scenario("70b-64xh100-train")))}
+    assert re.match(r"\d+–\d+ %", shown["Utilisation (MFU)"].details[0])
+    assert re.match(r"[\d.]+–[\d.]+k · bound", shown["Throughput"].details[0])
+    assert re.match(r"\$[\d.]+–[\d.]+M", shown["Cost"].details[0])
 
 
 def test_requests_times_their_speed_are_the_throughput() -> None:
