@@ -136,6 +136,7 @@ def random_numbers(choose: Random, schedule: str) -> dict[str, float]:
     tensor, context, data = choose.choice((1, 2, 4, 8)), choose.choice((1, 2, 4)), choose.choice((1, 2, 8, 16))
     pipeline = choose.choice((2, 4, 8) if schedule == "dualpipe" else (1, 2, 3, 4, 8))
     chunks = choose.choice((1, 2, 3)) if pipeline > 1 and schedule in ("1f1b", "interleaved") else 1
+    on_rank = 2 if schedule == "zero-bubble-v" and pipeline > 1 else chunks
     micro_batch, micro_batches = choose.choice((1, 2, 4)), choose.choice((1, 2, 5)) * (pipeline if chunks > 1 else 1)
     return {
         "parallelism.tp": tensor,
@@ -149,7 +150,7 @@ def random_numbers(choose: Random, schedule: str) -> dict[str, float]:
         "training.global_batch": micro_batch * micro_batches * data,
         "training.sequence_length": choose.choice((512, 1024, 8192, 65536)),
         "training.tokens": choose.uniform(1e9, 1e13),
-        "model.layers": choose.randint(pipeline * chunks, 100),
+        "model.layers": choose.randint(pipeline * on_rank, 100),
         "model.hidden_size": 64 * choose.choice((24, 64, 90, 128)),
         "model.kv_heads": choose.choice((4, 8, 16, 64)),
         "model.ffn_size": 256 * choose.randint(8, 128),
