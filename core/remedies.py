@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .catalogue import table
 from .ledgers import fit
 from .ledgers import training_memory as held
 from .ledgers.usable import usable_memory
@@ -93,6 +94,8 @@ def _candidates(scenario: Scenario) -> Iterator[Edit]:
     for size in sorted({int(training.micro_batch) // 2, 1}, reverse=True):
         if 0 < size < training.micro_batch:
             yield Edit(f"Micro-batch {size}", (("training.micro_batch", size),))
+    if scenario.fp8.cache_weights and table("precisions")[training.precision]["cast"]:
+        yield Edit("No 8-bit weights kept", (("fp8.cache_weights", False),))
     if training.recompute != "full":
         yield Edit("Full recompute", (("training.recompute", "full"),))
     # a pipeline keeps its gradients whole and its weights gathered until the end of the step

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .ledgers.tables import Column, Table
+from .ledgers.tables import MEMORY_ITEMS, Column, Table
 from .legality import legal
 from .report import Edit, Report
 from .scenario import Scenario
@@ -216,13 +216,14 @@ def _fp8_time(before: Report, after: Report) -> str:
 
 def _fp8_memory(before: Report, after: Report) -> str:
     """The items of the fullest GPU that change."""
-    items = ("weights", "gradients", "optimizer", "activations", "gathered", "workspace")
+    items = ("weights", "low_precision_weights", "gradients", "optimizer", "activations", "gathered", "workspace")
     deltas = {item: after[f"memory.{item}_bytes"] - before[f"memory.{item}_bytes"] for item in items}
     changed = {item: delta for item, delta in deltas.items() if abs(delta) > 2**20}
     if not changed:
         return "memory as before"
     signs = {item: "+" if delta > 0 else "" for item, delta in changed.items()}
-    return ", ".join(f"{item} {signs[item]}{format_quantity(delta, 'bytes')}" for item, delta in changed.items())
+    words = {item: MEMORY_ITEMS.get(item, item) for item in changed}
+    return ", ".join(f"{words[item]} {signs[item]}{format_quantity(delta, 'bytes')}" for item, delta in changed.items())
 
 
 def fp8_limit(scenario: Scenario, evaluate: Evaluate) -> str:

@@ -150,6 +150,7 @@ class Figure:
 SERIES = {
     "weights": ("#2563eb", "#5b8def"),
     "expert_weights": ("#1e3a8a", "#3b5db5"),
+    "low_precision_weights": ("#7c3aed", "#a78bfa"),
     "gradients": ("#38bdf8", "#56c8fa"),
     "optimizer": ("#0f9d76", "#25b68d"),
     "activations": ("#f59e0b", "#f2ac33"),

@@ -18,12 +18,23 @@ from .figure import Axis, Bar, Figure, Label, Rule
 from .ticks import linear_ticks
 
 #: Items of a training stage in their fixed order, and of a serving GPU: what is fixed first, then the cache.
-_ITEMS = ("weights", "expert_weights", "gradients", "optimizer", "activations", "logits", "gathered", "workspace")
+_ITEMS = (
+    "weights",
+    "expert_weights",
+    "low_precision_weights",
+    "gradients",
+    "optimizer",
+    "activations",
+    "logits",
+    "gathered",
+    "workspace",
+)
 _SERVING = ("weights", "expert_weights", "activations", "workspace", "kv_cache", "kv_free")
 _OPTIMIZER = ("master_weights", "momentum", "variance")
 _SERIES = {"kv_cache": "kv", "kv_free": "kv", "windows": "window"}
 _WORDS = {
     "expert_weights": "expert weights",
+    "low_precision_weights": "low-precision weights",
     "kv_cache": "KV cache",
     "latent": "latent cache",
     "windows": "KV of windows",

@@ -18,6 +18,7 @@ from ..terms import formula
 from ..training.layout import Layout
 from ..widths import element_bytes
 from .adapters import adapter_bytes, adapters_of
+from .low_precision import low_precision_of
 from .saved import Keeping, Kept, ffn_kept, mixer_kept
 from .saved.keeping import TENSORS
 
@@ -28,6 +29,12 @@ def norm_bytes(
 ) -> Number:
     """Inputs of the norms, their normalised copies and their outputs (the inputs of the projections)."""
     return norms * hidden * (input_bytes + copy_bytes + output_bytes) * share
+
+
+@formula("n·h·σ", "elements")
+def norm_outputs(hidden: Number, norms: Number, share: Number) -> Number:
+    """Elements a token of the outputs of some norms on one rank."""
+    return norms * hidden * share
 
 
 @formula("masks", "B/token", TENSORS)
@@ -79,6 +86,7 @@ class BlockActivations:
 def keeping_of(scenario: Scenario, layout: Layout) -> Keeping:
     """How a plan keeps tensors on a rank."""
     framework = table("frameworks")[scenario.training.framework]
+    low = low_precision_of(scenario, framework)
     return Keeping(
         scenario.training,
         framework,
@@ -88,6 +96,7 @@ def keeping_of(scenario: Scenario, layout: Layout) -> Keeping:
         element_bytes(scenario.training),
         layout.expert_tensor,
         scenario.moe.imbalance,
+        low.inputs if low else 0.0,
         adapters_of(scenario.training, framework),
     )
 
@@ -100,6 +109,8 @@ def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
     norms = _norms(block, keeping)
     masks = dropout_masks(block.hidden, block.input_norms, share) if training.dropout else 0.0
     layer = layer_bytes(norms, masks, mixing.tensors, mixing.scores, ffn.tensors)
+    if keeping.cast_input:
+        layer = reduce(add_token_bytes, (_norms_cast(block, keeping), mixing.cast, ffn.cast), layer)
     if keeping.adapters:
         layer = reduce(add_token_bytes, adapter_bytes(block, keeping.adapters, keeping.tensor, share), layer)
     transient = transient_bytes(block.hidden, stream, ffn.backward if block.has_ffn else mixing.backward)
@@ -138,6 +149,19 @@ def _norms(block: Block, keeping: Keeping) -> Number:
     if block.norms == block.input_norms:
         return norms
     return add_token_bytes(norms, norm_bytes(hidden, block.norms - block.input_norms, inputs, copies, 0, share))
+
+
+def _norms_cast(block: Block, keeping: Keeping) -> Number:
+    """Cast copies of the outputs of norms, where these are kept; a router reads the 16-bit one, which then stays."""
+    if keeping.cheap_again:
+        return 0.0
+    experts, norms = block.experts, block.input_norms
+    if experts is None:
+        return keeping.cast(norm_outputs(block.hidden, norms, keeping.share), keeping.element)
+    alone = keeping.cast(norm_outputs(block.hidden, norms - 1, keeping.share), keeping.element)
+    if norms > 1 and experts.dense_part() is None:
+        return alone
+    return add_token_bytes(alone, keeping.cast(norm_outputs(block.hidden, 1, keeping.share), 0.0))
 
 
 def _selected(block: Block, mixing: Kept, ffn: Kept, keeping: Keeping) -> Number:

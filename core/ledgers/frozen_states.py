@@ -17,7 +17,7 @@ from ..widths import element_bytes
 from .adapters import Adapters, column_adapter, common_adapters, linears, routed_adapters
 from .states import Held, States
 from .training_items import gathered_root_bytes, nothing_held, resident_bytes, sharded_bytes
-from .training_parameters import RankParameters, largest_present
+from .training_parameters import RankParameters, largest_present, sixteen_bit_parameters
 
 _QLORA = "Dettmers 2023, arXiv 2305.14314"
 
@@ -114,18 +114,21 @@ class FrozenStates:
         routed = reduce(add_parameters, each)
         return Held(common, routed, add_parameters(common, routed))
 
-    def _frozen_bytes(self, matrices: Number, parameters: Number) -> Number:
-        if not self.quantised:
+    def _frozen_bytes(self, matrices: Number, parameters: Number, width: float) -> Number:
+        """Bytes of some frozen parameters, with those of matrices in `width` bytes."""
+        if width == self.element:
             return resident_bytes(self.element, parameters)
-        return quantised_bytes(self.width, matrices, parameters, self.element)
+        return quantised_bytes(width, matrices, parameters, self.element)
 
     def _base_bytes(self) -> tuple[Number, Number]:
         """Bytes of the frozen base of the stage: routed experts apart, and of routed experts."""
-        rank = self.states.rank
-        common = self._frozen_bytes(rank.matrices_on(self.stage), self.base.common)
+        rank, low = self.states.rank, self.states.low
+        # low-precision weights that stand alone are an item of their own
+        width = 0.0 if low and low.alone else self.width
+        common = self._frozen_bytes(rank.matrices_on(self.stage), self.base.common, width)
         if self.quantised_head:
             common = add_bytes(common, head_saving(self.width, rank.head, self.element, self.last))
-        return common, self._frozen_bytes(self.base.routed, self.base.routed) if rank.any_routed else 0.0
+        return common, self._frozen_bytes(self.base.routed, self.base.routed, width) if rank.any_routed else 0.0
 
     @property
     def _apart(self) -> bool:
@@ -148,6 +151,7 @@ class FrozenStates:
         weights = states.sharded if states.zero == 3 and not self._apart else states.whole
         return {
             "weights": add_bytes(base, weights(width, self.beside)),
+            "low_precision_weights": states.cast_weights(self.stage),
             "gradients": self._gradients(),
             "master_weights": nothing_held(),
             "momentum": self._state(states.widths.momentum) if states.widths.momentum else nothing_held(),
@@ -165,7 +169,8 @@ class FrozenStates:
         if states.zero < 3:
             return nothing_held(), nothing_held()
         root = gathered_root_bytes(self.element, first, last, rank.embedding, rank.head)
-        blocks = tuple(self._frozen_bytes(*each) for each in zip(rank.matrices, rank.blocks, strict=True))
+        width = states.low.gathered if states.low and states.low.gathered else self.width
+        blocks = tuple(self._frozen_bytes(*each, width) for each in zip(rank.matrices, rank.blocks, strict=True))
         kept = reduce(add_bytes, map(times_bytes, layers, blocks))
         kept = kept_frozen_bytes(states.layout.pipeline, kept)
         block = where(states.layout.pipeline > 1, 0.0, largest_present(layers, blocks, larger_bytes))
@@ -200,12 +205,6 @@ class FrozenStates:
             return nothing_held()
         width = 3.0 if self.adapters.dropout else 2.0
         return head_input_bytes(width, self.states.layout.tokens, self.states.rank.model.hidden, self.last)
-
-
-@formula("w_q/2·P", "parameters", "as many 16-bit parameters as have the bytes of quantised ones")
-def sixteen_bit_parameters(parameters: Number, matrices: Number, width: Number) -> Number:
-    """Frozen parameters by their bytes."""
-    return parameters - matrices + matrices * width / 2
 
 
 def adapter_means(rank: RankParameters, adapters: Adapters) -> tuple[Number, Number, Number, Number]:

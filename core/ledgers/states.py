@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..catalogue import table
@@ -16,6 +17,7 @@ from ..sums import add_bytes, add_parameters
 from ..terms import formula
 from ..training.layout import Layout
 from ..widths import gradient_bytes
+from .low_precision import copied_bytes, low_precision_of
 from .training_items import (
     gathered_block_bytes,
     gathered_root_bytes,
@@ -25,7 +27,13 @@ from .training_items import (
     sharded_bytes,
     step_copy_bytes,
 )
-from .training_parameters import RankParameters, larger_block, largest_present, outer_parameters
+from .training_parameters import (
+    RankParameters,
+    larger_block,
+    largest_present,
+    outer_parameters,
+    sixteen_bit_parameters,
+)
 
 
 @formula(
@@ -95,6 +103,8 @@ class States:
     ) -> None:
         self.scenario, self.framework, self.layout, self.rank, self.widths = scenario, framework, layout, rank, widths
         self.zero = scenario.parallelism.zero
+        #: What is kept cast for 8-bit products; None where nothing is.
+        self.low = low_precision_of(scenario, framework)
 
     def held(self, stage: Number) -> Held:
         """Parameters a rank of the stage holds."""
@@ -126,6 +136,53 @@ class States:
         """Bytes of a state of the optimizer."""
         return (self.whole if self.zero < 1 else self.sharded)(width, held)
 
+    def matrices(self, stage: Number) -> Held:
+        """Parameters in the matrices of blocks, of those that a rank of the stage holds."""
+        common = self.rank.matrices_on(stage)
+        if not self.rank.any_routed:
+            return Held(common, 0.0, common)
+        routed = self.rank.routed_on(stage)
+        return Held(common, routed, add_parameters(common, routed))
+
+    def cast_weights(self, stage: Number) -> Number:
+        """Low-precision weights of a stage that are held all step: no copies of blocks that ZeRO-3 releases."""
+        low = self.low
+        if low is None:
+            return nothing_held()
+        held = self.matrices(stage)
+        if self.zero < 3:
+            copies = copied_bytes(low.beside_gathered if self.gathers_whole else low.kept, held.total)
+        else:
+            copies = kept_blocks_bytes(low.beside_gathered, self.layout.pipeline, held.total)
+            if low.alone:
+                copies = add_bytes(copies, self.sharded(low.element, held))
+        return copies
+
+    def cast_block(self, layers: tuple[Number, ...]) -> Number | None:
+        """Those of the block in its backward pass, for which ZeRO-3 gathered the weights; None where they are not."""
+        low = self.low
+        if low is None or self.zero < 3 or not low.beside_gathered:
+            return None
+        width = where(self.layout.pipeline > 1, 0.0, low.beside_gathered)
+        return copied_bytes(width, largest_present(layers, self.rank.gathered_matrices, larger_block))
+
+    @property
+    def gathers_whole(self) -> bool:
+        """Whether 16-bit weights are gathered from 32-bit shards and kept from the first forward pass on."""
+        return self.zero == 2 and bool(self.framework["fp32_shards"])
+
+    def by_bytes(self, parameters: Number, matrices: Number) -> Number:
+        """Parameters that are gathered, by their bytes: those in matrices may be gathered in low precision."""
+        low = self.low.gathered if self.low else 0.0
+        return sixteen_bit_parameters(parameters, matrices, low) if low else parameters
+
+    @cached_property
+    def gathered_blocks(self) -> tuple[Number, ...]:
+        """Parameters of one block of each group that ZeRO-3 gathers, by their bytes."""
+        if self.low is None:
+            return self.rank.gathered_blocks
+        return tuple(map(self.by_bytes, self.rank.gathered_blocks, self.rank.gathered_matrices))
+
     def stepped(self, width: Number, held: Held) -> Number:
         """Temporaries of an optimizer step that is not fused."""
         return step_copy_bytes(self.optimizer_state(width, held))
@@ -153,7 +210,8 @@ class TrainedStates:
         """Weights, gradients and optimizer states between steps, by item."""
         states, owned, widths = self.states, self.trained, self.states.widths
         return {
-            "weights": self._weights(self.psi),
+            "weights": self._weights(self._in_sixteen_bits),
+            "low_precision_weights": states.cast_weights(self.stage),
             "gradients": self._gradients(),
             "master_weights": states.optimizer_state(widths.master, owned) if widths.master else nothing_held(),
             "momentum": states.optimizer_state(widths.momentum, owned) if widths.momentum else nothing_held(),
@@ -162,12 +220,21 @@ class TrainedStates:
 
     def expert_weights(self) -> Number:
         """Weights of routed experts, a part of the weights."""
-        routed = self.psi.routed
+        routed = self._in_sixteen_bits.routed
         return self._weights(Held(0.0, routed, routed))
+
+    @property
+    def _in_sixteen_bits(self) -> Held:
+        """Parameters with weights beside low-precision ones: all but those of matrices where these stand alone."""
+        states, psi = self.states, self.psi
+        if states.low is None or not states.low.alone:
+            return psi
+        common = outer_parameters(psi.common, states.rank.matrices_on(self.stage))
+        return Held(common, 0.0, common)
 
     def _weights(self, psi: Held) -> Number:
         states, width = self.states, self.states.widths.weights
-        whole = states.zero < 2 or (states.zero == 2 and not states.framework["fp32_shards"])
+        whole = states.zero < 3 and not states.gathers_whole
         return (states.whole if whole else states.sharded)(width, psi)
 
     def _variance(self) -> Number:
@@ -201,14 +268,18 @@ class TrainedStates:
         width, pipeline = states.widths.gathered, states.layout.pipeline
         if states.zero == 3:
             root = gathered_root_bytes(width, first, last, rank.embedding, rank.head)
-            root = add_bytes(root, kept_blocks_bytes(width, pipeline, rank.gathered_on(self.stage)))
+            root = add_bytes(
+                root, kept_blocks_bytes(width, pipeline, rank.with_modules(self.stage, states.gathered_blocks))
+            )
             held = where(pipeline > 1, 0.0, 2.0)
-        elif states.zero == 2 and states.framework["fp32_shards"]:
-            root, held = states.whole(width, self.psi), 0.0
+        elif states.gathers_whole:
+            matrices = states.matrices(self.stage).total
+            root, held = resident_bytes(width, states.by_bytes(self.psi.total, matrices)), 0.0
         else:
             return nothing_held(), nothing_held()
         block = largest_present(layers, rank.gathered_blocks, larger_block)
-        return root, add_bytes(root, gathered_block_bytes(width, block, last, rank.head_matrix, held))
+        most = largest_present(layers, states.gathered_blocks, larger_block)
+        return root, add_bytes(root, gathered_block_bytes(width, most, block, last, rank.head_matrix, held))
 
     def step_copy(self) -> Number:
         """Temporaries of the optimizer step."""

@@ -114,8 +114,9 @@ _MIB = 2.0**20
 _MOST_STAGES = 16
 
 #: Items of the memory ledger in the order of a GPU's life, with their words.
-_ITEMS = {
+MEMORY_ITEMS = {
     "weights": "weights",
+    "low_precision_weights": "low-precision weights",
     "gradients": "gradients",
     "master_weights": "master weights",
     "momentum": "momentum",
@@ -144,9 +145,11 @@ def memory_table(report: Report) -> Table:
         others = (None,) * stages if by_stage is None else tuple(by_stage[:stages])
         return words, size, size, size / usable if usable else None, *others
 
-    sizes = {item: report.get(f"memory.{item}_bytes", 0.0) for item in _ITEMS}
-    held = {item for item in _ITEMS if sizes[item] or (stages and any(report.stages.get(item, ())))}
-    rows = tuple(row(words, sizes[item], report.stages.get(item)) for item, words in _ITEMS.items() if item in held)
+    sizes = {item: report.get(f"memory.{item}_bytes", 0.0) for item in MEMORY_ITEMS}
+    held = {item for item in MEMORY_ITEMS if sizes[item] or (stages and any(report.stages.get(item, ())))}
+    rows = tuple(
+        row(words, sizes[item], report.stages.get(item)) for item, words in MEMORY_ITEMS.items() if item in held
+    )
     headroom = report["memory.headroom_bytes"]
     totals = [row("total", total, report.stages.get("total"))]
     if abs(besides := usable - total - headroom) > _MIB:

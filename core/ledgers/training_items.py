@@ -118,9 +118,11 @@ def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: N
 
 
 @formula("2·w·P + w·(P + V·h/t)", "B", "current and prefetched block; one block and the head gradient being reduced")
-def gathered_block_bytes(width: Number, block: Number, last: Number, embedding: Number, held_blocks: Number) -> Number:
+def gathered_block_bytes(
+    width: Number, gathered: Number, block: Number, last: Number, embedding: Number, held_blocks: Number
+) -> Number:
     """Gathered blocks and unreduced unit gradients at the backward pass under ZeRO-3."""
-    return width * (held_blocks * block + block + last * embedding)
+    return width * (held_blocks * gathered + block + last * embedding)
 
 
 @formula("w·Σ L_i·P", "B", "pipelines over FSDP gather once a step: torchtitan")
@@ -176,6 +178,7 @@ def nothing_held() -> Number:
 @formula("peak", "B")
 def total_bytes(
     weights: Number,
+    low_precision_weights: Number,
     gradients: Number,
     master_weights: Number,
     momentum: Number,
@@ -186,7 +189,18 @@ def total_bytes(
     workspace: Number,
 ) -> Number:
     """Allocator peak: sum of the items at one instant."""
-    return weights + gradients + master_weights + momentum + variance + activations + logits + gathered + workspace
+    return (
+        weights
+        + low_precision_weights
+        + gradients
+        + master_weights
+        + momentum
+        + variance
+        + activations
+        + logits
+        + gathered
+        + workspace
+    )
 
 
 @formula("optimizer", "B", leaves_out="gradients and the 16-bit weights")
@@ -197,7 +211,12 @@ def optimizer_bytes(master_weights: Number, momentum: Number, variance: Number) 
 
 @formula("static", "B")
 def static_bytes(
-    weights: Number, gradients: Number, master_weights: Number, momentum: Number, variance: Number
+    weights: Number,
+    low_precision_weights: Number,
+    gradients: Number,
+    master_weights: Number,
+    momentum: Number,
+    variance: Number,
 ) -> Number:
     """Weights, gradients and optimizer state of the first stage between steps."""
-    return weights + gradients + master_weights + momentum + variance
+    return weights + low_precision_weights + gradients + master_weights + momentum + variance

@@ -49,6 +49,7 @@ from .training_parameters import RankParameters, flag, largest_present
 
 ITEMS = (
     "weights",
+    "low_precision_weights",
     "gradients",
     "master_weights",
     "momentum",
@@ -188,11 +189,14 @@ class TrainingMemory:
         if not self.framework["gradient_buffer"]:
             grown = where(layout.micro_batches > 1, static["gradients"], 0.0)
         none = nothing_held()
+        casting, copies = static, self.states.cast_block(layers)
+        if copies is not None:
+            casting = static | {"low_precision_weights": add_bytes(static["low_precision_weights"], copies)}
         copy = none if self.scenario.training.offload_optimizer else states.step_copy()
         return _largest(
             (
                 _instant(static, grown, held, logits, root, at_loss),
-                _instant(static, grown, backward, none, blocks, at_backward),
+                _instant(casting, grown, backward, none, blocks, at_backward),
                 _instant(static, static["gradients"], none, none, none, copy),
             )
         )

@@ -78,6 +78,12 @@ def outer_parameters(parameters: Number, matrices: Number) -> Number:
     return parameters - matrices
 
 
+@formula("P − P_mat·(1 − w_q/w)", "parameters", "as many 16-bit parameters as have the bytes of these")
+def sixteen_bit_parameters(parameters: Number, matrices: Number, width: Number) -> Number:
+    """Parameters by their bytes, those in matrices quantised."""
+    return parameters - matrices + matrices * width / 2
+
+
 @formula("n·(rows + columns)", "values", "Shazeer 2018, arXiv 1804.04235")
 def factored_values(rows: Number, columns: Number, count: Number) -> Number:
     """Second moments of a matrix that are kept by its rows and columns."""
@@ -182,9 +188,9 @@ class RankParameters:
 
     def routed_on(self, stage: Number) -> Number:
         """Parameters of routed experts that a rank of the stage holds."""
-        return self._with_modules(stage, self.routed)
+        return self.with_modules(stage, self.routed)
 
-    def _with_modules(self, stage: Number, shares: tuple[Number, ...]) -> Number:
+    def with_modules(self, stage: Number, shares: tuple[Number, ...]) -> Number:
         """Something of the blocks of a stage, and of the blocks of prediction modules on the last one."""
         blocks, modules = _sum(self.kinds.on(stage), shares), self.model.spec.mtp_modules
         if not present(modules):
@@ -195,21 +201,27 @@ class RankParameters:
     @cached_property
     def gathered_blocks(self) -> tuple[Number, ...]:
         """Parameters of one block of each group that ZeRO-3 gathers; experts no other rank holds are never sharded."""
+        return self._gathered_of(self.common)
+
+    @cached_property
+    def gathered_matrices(self) -> tuple[Number, ...]:
+        """Those of them in matrices."""
+        return self._gathered_of(self.common_matrices)
+
+    def _gathered_of(self, common: tuple[Number, ...]) -> tuple[Number, ...]:
+        """Something of one block of each group with those of its routed experts that are gathered."""
         if not self.any_routed:
-            return self.common
-        shards = self.expert_shards
-        return tuple(
-            add_parameters(common, gathered_experts(routed, shards))
-            for common, routed in zip(self.common, self.routed, strict=True)
-        )
+            return common
+        experts = [gathered_experts(routed, self.expert_shards) for routed in self.routed]
+        return tuple(map(add_parameters, common, experts))
 
     def gathered_on(self, stage: Number) -> Number:
         """Parameters of the blocks of a stage that ZeRO-3 gathers on a rank."""
-        return self._with_modules(stage, self.gathered_blocks)
+        return self.with_modules(stage, self.gathered_blocks)
 
     def matrices_on(self, stage: Number) -> Number:
         """Parameters in the matrices of the blocks of a stage on a rank, routed experts apart."""
-        return _sum(self.kinds.on(stage), self.common_matrices)
+        return self.with_modules(stage, self.common_matrices)
 
     def factored_on(self, stage: Number) -> tuple[Number, Number]:
         """Second moments of a stage by rows and columns: routed experts apart, and of routed experts."""
@@ -226,7 +238,7 @@ class RankParameters:
             for (_, block), whole, matrices in zip(model.groups, self.common, self.common_matrices, strict=True)
         )
         routed = tuple(self._factored_experts(block.experts) for _, block in model.groups)
-        return add_parameters(self._with_modules(stage, common), ends), self._with_modules(stage, routed)
+        return add_parameters(self.with_modules(stage, common), ends), self.with_modules(stage, routed)
 
     def _factored_experts(self, experts: Experts | None) -> Number:
         """Second moments of the routed experts of one block on a rank, by rows and columns."""

@@ -23,7 +23,7 @@ def states(parameters: float, shards: float = 1, zero: int = 0, gradient: float 
     weights = shard(2) if zero == 3 else keep(2)
     gradients = shard(gradient) if zero >= 2 else keep(gradient)
     state = shard if zero else keep
-    return items.static_bytes(weights, gradients, state(4), state(4), state(4))
+    return items.static_bytes(weights, 0.0, gradients, state(4), state(4), state(4))
 
 
 def test_seven_billion_parameters() -> None:

@@ -87,6 +87,7 @@ def test_fp8_gains_no_more_than_amdahl_and_its_limit_is_where_the_curve_falls() 
     assert notes[0].startswith(
         "fp8: products that take 61 % of the step are 1.76× as fast; alone they would bring 1.36×"
     )
+    assert notes[1] == "low-precision weights +3.98 GiB, activations −1.41 GiB"
     assert fp8_limit(scenario, evaluate).endswith("below 5 % from 524\u202f288 on")
     for length, worth in ((262_144, True), (524_288, False)):
         longer = scenario.with_("training.sequence_length", length)

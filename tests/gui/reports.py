@@ -43,6 +43,7 @@ STAGES = {
     "weights": (4.6, 4.4, 4.4, 4.6),
     "gradients": (8.8, 8.8, 8.8, 9.2),
     "master_weights": (4.4, 4.4, 4.4, 4.5),
+    "low_precision_weights": (0.0, 0.0, 0.0, 0.0),
     "momentum": (4.4, 4.4, 4.4, 4.6),
     "variance": (4.4, 4.4, 4.4, 4.6),
     "activations": (26.4, 20.1, 13.6, 7.2),

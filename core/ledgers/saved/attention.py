@@ -64,6 +64,11 @@ def scores_kept(heads: Number, keeping: Keeping) -> Number:
     return 0.0 if keeping.selective else score_bytes(heads, keeping.sequence, int(keeping.training.dropout))
 
 
+def output_cast(width: Number, keeping: Keeping, of_core: bool = True) -> Number:
+    """A cast copy of what the output matrix reads: beside what flash kernels keep of their output, where it is that."""
+    return keeping.cast(width, 0.0 if of_core and keeping.flash else keeping.element)
+
+
 @mixer_kept.register
 def _(mixer: GroupedAttention, keeping: Keeping) -> Kept:
     heads, kv_heads = mixer.local_heads(keeping.tensor), mixer.local_kv_heads(keeping.tensor)
@@ -78,7 +83,8 @@ def _(mixer: GroupedAttention, keeping: Keeping) -> Kept:
         kept = add_token_bytes(kept, further_outputs(width_of_heads(heads, mixer.value_dim), further, element))
     selected = selected_attention(heads, kv_heads, *sizes, element) if keeping.by_operator else 0.0
     gradients = attention_bytes(heads, kv_heads, *sizes, element)
-    return Kept(kept, scores_kept(heads, keeping), gradients, selected, mixer.kv_share(keeping.tensor))
+    cast = output_cast(width_of_heads(heads, mixer.value_dim), keeping, of_core=not further)
+    return Kept(kept, scores_kept(heads, keeping), gradients, selected, mixer.kv_share(keeping.tensor), cast)
 
 
 @mixer_kept.register
@@ -87,4 +93,5 @@ def _(mixer: CrossAttention, keeping: Keeping) -> Kept:
     kept = across_bytes(heads, mixer.head_dim, mixer.value_dim, keeping.element)
     queries = qk_norm_bytes(heads, 0.0, mixer.head_dim, keeping.element)
     selected = kept if keeping.by_operator else 0.0
-    return Kept(add_token_bytes(kept, queries), scores_kept(heads, keeping), kept, selected)
+    cast = output_cast(width_of_heads(heads, mixer.value_dim), keeping)
+    return Kept(add_token_bytes(kept, queries), scores_kept(heads, keeping), kept, selected, cast=cast)

@@ -84,12 +84,31 @@ def larger_gradients(first: Number, second: Number) -> Number:
     return maximum(first, second)
 
 
+@formula("R·f/t_e", "elements")
+def routed_inner(rows: Number, size: Number, expert_tensor: Number) -> Number:
+    """Elements of the inner width of the copies that a rank's experts compute."""
+    return rows * size / expert_tensor
+
+
+@formula("R·h", "elements")
+def routed_width(rows: Number, width: Number) -> Number:
+    """Elements of the copies that a rank's experts read."""
+    return rows * width
+
+
 def inner_saved(gated: int, keeping: Keeping) -> Number:
     """Bytes that an element of the inner width keeps; the input of the last matrix where something reads it."""
     saved = keeping.framework["gated_saved"] if gated else 4
     if keeping.cheap_again or not keeping.keeps_input("down"):
         saved -= 2
     return saved if keeping.widened == 1 else saved * keeping.widened
+
+
+def _product_cast(size: Number, inner_norm: int, keeping: Keeping) -> Number:
+    """A cast copy of what the last matrix reads: the product, or what a norm made of it; none where it is made anew."""
+    if inner_norm:
+        return keeping.cast(size, keeping.element)
+    return 0.0 if keeping.cheap_again else keeping.cast(size, 2 * keeping.widened)
 
 
 def _alive(gated: int, keeping: Keeping) -> Number:
@@ -105,7 +124,8 @@ def _(ffn: FeedForward, keeping: Keeping) -> Kept:
         saved += keeping.element
     gradients = ffn_gradients(size, _alive(ffn.gated, keeping))
     selected = selected_ffn(size, keeping.element) if keeping.by_operator else 0.0
-    return Kept(ffn_bytes(size, saved), 0.0, gradients, selected)
+    cast = _product_cast(size, ffn.inner_norm, keeping)
+    return Kept(ffn_bytes(size, saved), 0.0, gradients, selected, cast=cast)
 
 
 @ffn_kept.register
@@ -124,9 +144,20 @@ def _(ffn: Experts, keeping: Keeping) -> Kept:
         gradients = looped_gradients(rows, ffn.width, element, ffn.size, alive, ffn.experts)
     else:
         gradients = routed_gradients(rows, ffn.width, element, ffn.size, split, alive)
+    cast = _experts_cast(ffn, rows, keeping) if keeping.cast_input else 0.0
     if not present(ffn.shared_size):
-        return Kept(kept, 0.0, gradients)
+        return Kept(kept, 0.0, gradients, cast=cast)
     shared = ffn_kept(ffn.shared(), keeping)
     return Kept(
-        add_token_bytes(kept, shared.tensors), 0.0, larger_gradients(gradients, shared.backward), shared.selected
+        add_token_bytes(kept, shared.tensors),
+        0.0,
+        larger_gradients(gradients, shared.backward),
+        shared.selected,
+        cast=add_token_bytes(cast, shared.cast),
     )
+
+
+def _experts_cast(ffn: Experts, rows: Number, keeping: Keeping) -> Number:
+    """Cast copies of what the matrices of routed experts read."""
+    copied = keeping.cast(routed_width(rows, ffn.width), keeping.element)
+    return add_token_bytes(copied, _product_cast(routed_inner(rows, ffn.size, keeping.expert_tensor), 0, keeping))

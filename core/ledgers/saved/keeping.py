@@ -11,6 +11,7 @@ from ...model.kinds.feed_forward import FeedForwardKind
 from ...model.kinds.mixer import Mixer
 from ...numeric import Number
 from ...scenario import Training
+from ...terms import formula
 from ..adapters import Adapters
 
 TENSORS = "tensors saved for backward, counted; Korthikanti 2022, arXiv 2205.05198"
@@ -29,6 +30,14 @@ class Kept(NamedTuple):
     selected: Number = 0.0
     #: Elements of keys and values that a context parallel rank passes on.
     passed_on: Number = 0.0
+    #: What is kept more, or less, where products keep their inputs as they were cast.
+    cast: Number = 0.0
+
+
+@formula("n·(w_q − w)", "B/token", "Transformer Engine public code: a product keeps its input as it was cast")
+def cast_input(elements: Number, low: Number, kept: Number) -> Number:
+    """What a cast copy of the input of a product takes more than what it stands in place of."""
+    return elements * (low - kept)
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,8 @@ class Keeping:
     expert_tensor: Number = 1.0
     #: Most tokens that a rank's experts get, over the mean.
     imbalance: Number = 1.0
+    #: Bytes of an element of the input of a product that is kept as it was cast; 0: in 16 bits, for whoever reads it.
+    cast_input: Number = 0.0
     #: Adapters beside frozen matrices; None where the model itself is trained.
     adapters: Adapters | None = None
 
@@ -63,6 +74,10 @@ class Keeping:
     def keeps_input(self, *names: str) -> bool:
         """Whether the input of one of these matrices is kept: all are where they are trained."""
         return self.adapters is None or self.adapters.reads(*names)
+
+    def cast(self, elements: Number, kept: Number) -> Number:
+        """What an input of products changes by its cast copy, where `kept` bytes an element were for them alone."""
+        return cast_input(elements, self.cast_input, kept) if self.cast_input else 0.0
 
     @property
     def flash(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...model.kinds.attention import width_of_heads
 from ...model.kinds.latent import LatentAttention
 from ...numeric import Number
 from ...sums import add_token_bytes
 from ...terms import formula
-from .attention import scores_kept
+from .attention import output_cast, scores_kept
 from .keeping import TENSORS, Keeping, Kept, mixer_kept
 
 _SOURCE = "tensors saved for backward, counted; DeepSeek-V2, arXiv 2405.04434"
@@ -58,4 +59,5 @@ def _(mixer: LatentAttention, keeping: Keeping) -> Kept:
     if mixer.indexes:
         kept = add_token_bytes(kept, index_bytes(mixer.index_heads, mixer.index_dim, mixer.index_topk, element))
     selected = selected_latent(heads, *sizes, element) if keeping.by_operator else 0.0
-    return Kept(kept, scores_kept(heads, keeping), expanded, selected, expanded_elements(heads, *sizes))
+    passed_on, cast = expanded_elements(heads, *sizes), output_cast(width_of_heads(heads, mixer.value_dim), keeping)
+    return Kept(kept, scores_kept(heads, keeping), expanded, selected, passed_on, cast)

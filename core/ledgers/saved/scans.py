@@ -56,9 +56,18 @@ def gradients_bytes(inner: Number, element: Number, tensor_parallel: Number) -> 
     return 3 * element * inner / tensor_parallel
 
 
+@formula("n/t", "elements")
+def local_inner(inner: Number, tensor_parallel: Number) -> Number:
+    """Elements of the inner width on one rank."""
+    return inner / tensor_parallel
+
+
 def _kept(tensors: Number, inner: Number, keeping: Keeping) -> Kept:
-    """A layer of such a kind; recomputation by operator keeps the output of its last matrix alone."""
-    return Kept(tensors, 0.0, gradients_bytes(inner, keeping.element, keeping.tensor))
+    """A layer whose last matrix reads the inner width; recomputation by operator keeps the output of that alone."""
+    gradients = gradients_bytes(inner, keeping.element, keeping.tensor)
+    if not keeping.cast_input:
+        return Kept(tensors, 0.0, gradients)
+    return Kept(tensors, 0.0, gradients, cast=keeping.cast(local_inner(inner, keeping.tensor), keeping.element))
 
 
 @mixer_kept.register
