@@ -14,7 +14,7 @@ import numpy as np
 
 from .notation import ATOM, COMPARISON, POWER, PRODUCT, SIGN, SUM, Notation, Piece, value_of
 from .numeric import FUNCTIONS
-from .terms import Formula, Term, plain
+from .terms import Formula, Term, formula_of, plain
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -131,8 +131,8 @@ class Cells(Notation):
     def write_call(self, node: ast.Call) -> Piece:
         assert isinstance(node.func, ast.Name)
         name = node.func.id
-        called = self.formula.function.__globals__.get(name)
-        if isinstance(called, Formula):
+        called = formula_of(self.formula.function.__globals__.get(name))
+        if called:
             return self._inlined(called, node)
         if name == "ratio":
             over, under = self.text(node.args[0], PRODUCT), self.text(node.args[1], POWER)

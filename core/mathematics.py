@@ -8,7 +8,7 @@ from typing import Any
 
 from .notation import AND, ATOM, CHOICE, COMPARISON, NOT, OR, POWER, PRODUCT, SIGN, SUM, Notation, Piece
 from .symbols import symbol
-from .terms import Formula, Term
+from .terms import Formula, Term, formula_of
 
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: " + ", ast.Sub: " − ", ast.Mult: " · ", ast.Div: " / "}
 _COMPARISONS: dict[type[ast.cmpop], str] = {
@@ -150,8 +150,8 @@ class Mathematics(Notation):
         return f"Σ {self.text(node, PRODUCT)}", PRODUCT
 
     def _called(self, name: str) -> str:
-        called = self.formula.function.__globals__.get(name)
-        return called.symbol if isinstance(called, Formula) else symbol(name)
+        called = formula_of(self.formula.function.__globals__.get(name))
+        return called.symbol if called else symbol(name)
 
 
 def left_side(formula: Formula) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from .numeric import Number
-from .terms import formula
+from .terms import formula, formula_of
 
 
 @formula("Σ t", "s")
@@ -82,8 +82,13 @@ def times_count(count: Number, each: Number) -> Number:
 
 
 #: The sums and the multiples; a result made of them alone says less than that of its place.
-SUMS = (add_seconds, add_bytes, add_token_bytes, add_flops, add_token_flops, add_parameters, add_elements, add_times)
-MULTIPLES = (times_seconds, times_bytes, times_flops, times_count)
+SUMS, MULTIPLES = (
+    tuple(map(formula_of, each))
+    for each in (
+        (add_seconds, add_bytes, add_token_bytes, add_flops, add_token_flops, add_parameters, add_elements, add_times),
+        (times_seconds, times_bytes, times_flops, times_count),
+    )
+)
 
 
 def total_seconds(values: Sequence[Number]) -> Number:

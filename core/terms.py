@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, wraps
 from typing import Any
 
-import numpy as np
+from .numeric import is_array
 
 #: Results of a remembered formula that are kept.
 _KEPT = 1 << 16
@@ -140,18 +140,13 @@ def is_recording() -> bool:
 
 @dataclass(eq=False)
 class Formula:
-    """A function with the facts a reader asks of it: symbol, unit, source, and what it leaves out.
-
-    A costly one is `remembered`: single numbers that came before are looked up.
-    """
+    """What a reader asks of a formula: its function, symbol, unit, source, and what it leaves out."""
 
     function: Callable[..., Any]
     symbol: str
     unit: str
     source: str
     leaves_out: str = ""
-    remembered: bool = False
-    run: Callable[..., Any] = field(init=False)
     parameters: tuple[str, ...] = field(init=False)
     defaults: dict[str, Any] = field(init=False)
 
@@ -159,15 +154,6 @@ class Formula:
         signature = inspect.signature(self.function).parameters
         self.parameters = tuple(signature)
         self.defaults = {n: p.default for n, p in signature.items() if p.default is not inspect.Parameter.empty}
-        self.__doc__ = self.function.__doc__
-        self.run = _looked_up(self.function) if self.remembered else self.function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = _active.get()
-        if recorder is None:
-            return self.run(*args, **kwargs)
-        arguments = self.defaults | dict(zip(self.parameters, args, strict=False)) | kwargs
-        return recorder.record(self, arguments, self.function(*args, **kwargs))
 
     @property
     def name(self) -> str:
@@ -194,16 +180,44 @@ def _looked_up(function: Callable[..., Any]) -> Callable[..., Any]:
     kept = lru_cache(maxsize=_KEPT)(function)
 
     def run(*args: Any) -> Any:
-        return function(*args) if any(isinstance(value, np.ndarray) for value in args) else kept(*args)
+        return function(*args) if is_array(*args) else kept(*args)
 
     return run
 
 
 def formula(
     symbol: str, unit: str, source: str = "definition", leaves_out: str = "", remembered: bool = False
-) -> Callable[[Callable[..., Any]], Formula]:
-    """Decorator: the function's body is one expression, rendered and explained from its own syntax tree."""
-    return lambda function: Formula(function, symbol, unit, source, leaves_out, remembered)
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the function's body is one expression, rendered and explained from its own syntax tree.
+
+    A costly one is `remembered`: single numbers that came before are looked up. Arguments are given by place: a
+    thousand calls an evaluation make the cost of one count.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = Formula(function, symbol, unit, source, leaves_out)
+        run, recorder = _looked_up(function) if remembered else function, _active.get
+
+        @wraps(function)
+        def call(*args: Any) -> Any:
+            return run(*args) if recorder() is None else _recorded(made, args)
+
+        call.__dict__["formula"] = made
+        return call
+
+    return decorate
+
+
+def formula_of(value: Any) -> Formula | None:
+    """The formula behind a function, None for any other value."""
+    return getattr(value, "formula", None) if inspect.isfunction(value) else None
+
+
+def _recorded(called: Formula, args: tuple[Any, ...]) -> Any:
+    recorder = _active.get()
+    assert recorder is not None
+    arguments = called.defaults | dict(zip(called.parameters, args, strict=False))
+    return recorder.record(called, arguments, called.function(*args))
 
 
 def with_origins(value: Any, path: str, source: str = "") -> Any:

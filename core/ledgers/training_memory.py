@@ -123,7 +123,7 @@ class TrainingMemory:
         training, found = self.scenario.training, []
         if training.offload_optimizer:
             static = self._states(stage).static()
-            found.append(optimizer_bytes(**{name: static[name] for name in OPTIMIZER}))
+            found.append(optimizer_bytes(*(static[name] for name in OPTIMIZER)))
         if present(training.offload_layers):
             for flight, layers, _ in self._in_flight(stage):
                 found.append(offloaded_bytes(flight, self._kept(layers), self.layout.tokens, self._offloaded))
@@ -303,7 +303,7 @@ def _instant(
 
 
 def _largest(instants: tuple[dict[str, Number], ...]) -> StageMemory:
-    totals = [total_bytes(**items) for items in instants]
+    totals = [total_bytes(*(items[name] for name in ITEMS)) for items in instants]
     best, items, instant = totals[0], instants[0], 0
     for index in (1, 2):
         more = totals[index] > best

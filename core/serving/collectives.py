@@ -6,6 +6,7 @@ Engines reduce small messages with their own kernels, so latencies and rates dif
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..machine.collectives import bytes_sent, domains_spanned, ranks_inside
 from ..numeric import Number, both, ceil, is_array, minimum, where
@@ -109,8 +110,7 @@ def slower(first: Number, second: Number) -> Number:
     return minimum(first, second)
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """What one device sends: bytes and seconds inside its node, across nodes, and seconds of both."""
 
     inside_bytes: Number

@@ -8,8 +8,8 @@ pass over all layers is also what one device does a step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
 from ..ledgers.serving_weights import serving_vocabulary
 from ..model.layers import Matrix, Model
@@ -116,8 +116,7 @@ def add(first: Number, second: Number) -> Number:
     return first + second
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """One iteration and its parts, in seconds."""
 
     operators: tuple[Operator, ...]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,9 +29,11 @@ def longer_of(first: Number, second: Number) -> Number:
     return maximum(first, second)
 
 
-@dataclass(frozen=True)
-class Operator:
-    """One kind of kernel of a pass; seconds of its mathematics, its bytes, and as it runs."""
+class Operator(NamedTuple):
+    """One kind of kernel of a pass; seconds of its mathematics, its bytes, and as it runs.
+
+    A tuple, as a plan makes hundreds.
+    """
 
     name: str
     flops: Number
@@ -59,7 +62,7 @@ class Operator:
         """The core of a decode step for several tokens of each sequence: more mathematics over the same cache."""
         math = times_seconds(tokens, self.math)
         seconds = longer_of(self.seconds, math)
-        return replace(self, flops=kernels.flops_in_all(tokens, self.flops), math=math, seconds=seconds)
+        return self._replace(flops=kernels.flops_in_all(tokens, self.flops), math=math, seconds=seconds)
 
 
 def merged(operators: Iterable[Operator]) -> tuple[Operator, ...]:
@@ -71,8 +74,7 @@ def merged(operators: Iterable[Operator]) -> tuple[Operator, ...]:
 
 
 def _sum(same: list[Operator]) -> Operator:
-    return replace(
-        same[0],
+    return same[0]._replace(
         flops=all_flops([each.flops for each in same]),
         bytes=total_bytes([each.bytes for each in same]),
         math=total_seconds([each.math for each in same]),

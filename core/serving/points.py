@@ -23,7 +23,7 @@ def points(plan: Plan) -> list[Point]:
     attention = [each for each in prefill if each.core]
     linear = [each for each in prefill if not each.core and each.flops]
     peak = plan.passes.rates.blocks.peak
-    whole = replace(_together("whole prefill", list(prefill), chunks, peak), seconds=steady.prompt_alone)
+    whole = _together("whole prefill", list(prefill), chunks, peak)._replace(seconds=steady.prompt_alone)
     parts = [_together("linear layers", linear, chunks, peak)]
     if attention:
         parts.append(_together("attention", attention, chunks, attention[0].peak))

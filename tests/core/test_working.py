@@ -17,7 +17,7 @@ from triledger.core.mathematics import math_text
 from triledger.core.numeric import Number, both, ceil, largest, maximum, ratio, smallest, where
 from triledger.core.report import Report
 from triledger.core.sums import add_seconds, times_seconds
-from triledger.core.terms import Datum, Formula, Term, formula, recording, traced
+from triledger.core.terms import Datum, Formula, Term, formula, formula_of, recording, traced
 from triledger.core.working import UnknownKeyError, explain, explain_input, result_keys, substituted
 
 BYTES = {"fp32": 4, "bf16": 2, "fp8": 1}
@@ -88,12 +88,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("called", "arguments", "text"), CASES, ids=lambda case: getattr(case, "name", ""))
+@pytest.mark.parametrize(("called", "arguments", "text"), CASES, ids=lambda case: getattr(case, "__name__", ""))
 def test_mathematics_reads_as_the_field_writes_it(called, arguments, text) -> None:
-    assert math_text(called) == text
+    assert math_text(term_of(called, *arguments).formula) == text
 
 
-@pytest.mark.parametrize(("called", "arguments", "text"), CASES, ids=lambda case: getattr(case, "name", ""))
+@pytest.mark.parametrize(("called", "arguments", "text"), CASES, ids=lambda case: getattr(case, "__name__", ""))
 def test_a_cell_computes_what_the_formula_computed(called, arguments, text) -> None:
     term = term_of(called, *arguments)
     assert computed(cell_text(term), term.inputs) == pytest.approx(term.value, rel=1e-12)
@@ -175,7 +175,7 @@ def test_large_and_small_numbers_of_a_formula_are_readable() -> None:
         """Scaled."""
         return value * 1e9 + 1e-7 * value + 0.5
 
-    assert math_text(scaled) == "y = value · 10⁹ + 10⁻⁷ · value + 0.5"
+    assert math_text(term_of(scaled, 3.0).formula) == "y = value · 10⁹ + 10⁻⁷ · value + 0.5"
     assert math.isclose(computed(cell_text(term_of(scaled, 3.0)), {"value": 3.0}), 3e9 + 3e-7 + 0.5, rel_tol=1e-15)
 
 
@@ -317,7 +317,7 @@ def formulas() -> list[Formula]:
     modules = (
         importlib.import_module(found.name) for found in pkgutil.walk_packages(core.__path__, f"{core.__name__}.")
     )
-    found = {id(value): value for module in modules for value in vars(module).values() if isinstance(value, Formula)}
+    found = {id(made): made for module in modules for value in vars(module).values() if (made := formula_of(value))}
     return list(found.values())
 
 

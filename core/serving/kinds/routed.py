@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...model.kinds.feed_forward import Experts, ffn_width
 from ...numeric import Number, is_array
 from ...sums import add_bytes
@@ -37,7 +35,7 @@ class Routed:
             kernels.between_sizes(rows, below, above, getattr(at_below, name), getattr(at_above, name))
             for name in ("math", "seconds")
         )
-        return replace(own, math=math, seconds=seconds)
+        return own._replace(math=math, seconds=seconds)
 
     def _at(self, rows: Number) -> Operator:
         """Routed experts with exactly these rows of each rank that shares them."""
