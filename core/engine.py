@@ -13,7 +13,7 @@ from .ledgers.compute import rule_flops, step_flops
 from .machine.rates import peak_flops
 from .model.layers import Model, build
 from .numeric import is_array
-from .report import Report
+from .report import Deferred, Report
 from .scenario import Scenario
 from .serving.sheet import evaluate_serving
 from .terms import Datum, recording, traced, with_origins
@@ -46,7 +46,7 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
     many = is_array(*values.values())
     return Report(
         scenario=scenario,
-        values=values,
+        values=Deferred(values, sheet.later) if sheet.later else values,
         communication=tuple(sheet.communication),
         points=tuple(sheet.points),
         stages=sheet.stages,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -70,12 +71,32 @@ class Point:
     ceiling: str = ""
 
 
+class Deferred(Mapping[str, Any]):
+    """Results of which the last are computed when one is asked for that is not among the first."""
+
+    def __init__(self, first: dict[str, Any], later: Callable[[], dict[str, Any]]) -> None:
+        self._first, self._later = first, later
+
+    @cached_property
+    def _all(self) -> dict[str, Any]:
+        return self._first | self._later()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._first[key] if key in self._first else self._all[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
 @dataclass(frozen=True)
 class Report:
     """What `evaluate` answers. `values` holds the contract's keys; numbers are SI, absent keys do not apply."""
 
     scenario: Scenario
-    values: dict[str, Any]
+    values: Mapping[str, Any]
     communication: tuple[Traffic, ...] = ()
     points: tuple[Point, ...] = ()
     #: Memory items by pipeline stage: item -> array with one entry a stage, bytes per GPU at that stage's own peak.
@@ -138,6 +159,8 @@ class Sheet:
     """What one kind of plan contributes to a Report while it is being put together."""
 
     values: dict[str, Any] = field(default_factory=dict)
+    #: Results for many plans at once that few ask for.
+    later: Callable[[], dict[str, Any]] | None = None
     communication: list[Traffic] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     stages: dict[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ Sources: paging of the cache, Kwon 2023 (PagedAttention, arXiv 2309.06180); budg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.layers import Model
@@ -194,9 +194,18 @@ class ServingMemory:
     most_sequences: Number
     total: Number
     headroom: Number
+    #: Cache of a sequence of the longest length on the fullest device.
+    sequence: Number
     #: The caches of the stages, of which the fullest counts.
     caches: tuple[SequenceCache, ...]
     sharing: Sharing
+
+    def for_requests(self, concurrency: Number) -> ServingMemory:
+        """The memory of the same plan with another number of requests."""
+        held = (self.sequence, self.caches, self.sharing, self.kv_budget)
+        return replace(
+            self, **_load(concurrency, self.replicas, *held, (self.weights, self.activations, self.workspace))
+        )
 
     @property
     def even(self) -> bool:
@@ -241,9 +250,6 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         sharing.with_draft(largest(cache.sequence(length) for cache in caches)),
     )
     engines = replicas(scenario.cluster.gpus, parallel.tp, parallel.pp)
-    busy = busy_engines(serving.concurrency, engines)
-    sequences = most_sequences_each(serving.concurrency, engines)
-    kv_cache = sharing.once(cache_bytes(sequences, sequence), sequences, caches)
     most = _most_sequences(scenario, settings)
     aside = activations(scenario, model, settings, most)
     workspace = workspace_bytes(engine.overhead, engine.tp_overhead, expert_ranks(scenario).ranks)
@@ -259,14 +265,10 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         full = full_sequences(*sharing.bytes(maximum(kv_budget, 0.0), sequence, caches))
     return ServingMemory(
         replicas=engines,
-        busy=busy,
-        asked=mean_sequences_each(serving.concurrency, busy),
-        sequences=sequences,
         weights=weights,
         pass_weights=passed,
         activations=aside,
         workspace=workspace,
-        kv_cache=kv_cache,
         kv_per_token=whole.token(),
         kv_per_sequence=whole.sequence(serving.max_context),
         kv_per_token_per_gpu=each,
@@ -275,11 +277,34 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         pool=pool,
         full_sequences=full,
         most_sequences=most,
-        total=total_bytes(weights, kv_cache, aside, workspace),
-        headroom=headroom_bytes(kv_budget, kv_cache),
+        sequence=sequence,
         caches=caches,
         sharing=sharing,
+        **_load(serving.concurrency, engines, sequence, caches, sharing, kv_budget, (weights, aside, workspace)),
     )
+
+
+def _load(
+    concurrency: Number,
+    engines: Number,
+    sequence: Number,
+    caches: tuple[SequenceCache, ...],
+    sharing: Sharing,
+    budget: Number,
+    fixed: tuple[Number, Number, Number],
+) -> dict[str, Number]:
+    """What of the memory hangs on the number of requests; `fixed` are weights, activations and workspace."""
+    busy, sequences = busy_engines(concurrency, engines), most_sequences_each(concurrency, engines)
+    kv_cache = sharing.once(cache_bytes(sequences, sequence), sequences, caches)
+    weights, aside, workspace = fixed
+    return {
+        "busy": busy,
+        "asked": mean_sequences_each(concurrency, busy),
+        "sequences": sequences,
+        "kv_cache": kv_cache,
+        "total": total_bytes(weights, kv_cache, aside, workspace),
+        "headroom": headroom_bytes(budget, kv_cache),
+    }
 
 
 def _most_sequences(scenario: Scenario, settings: Settings) -> Number:

@@ -10,8 +10,8 @@ from ..report import Edit, Finding
 from ..units import format_quantity
 from . import layout_findings
 from .load_findings import drafts, large_chunks, over_goodput, saturated, separate_pools
-from .plan import Plan, plan_of
-from .points import ceiling
+from .plan import Plan, with_requests
+from .points import below_roof, ceiling
 from .rates import has_units
 from .room import memory_edits
 
@@ -67,33 +67,38 @@ def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     if values["serving.held_requests"] < 1:
         return
     tpot, ttft = values.get("serving.tpot_s"), values["serving.ttft_s"]
-    if tpot is not None and tpot > serving.tpot_target:
+    places = (values["serving.place_wait_s"], "for a place in the batch")
+    waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
+    late = tpot is not None and tpot > serving.tpot_target
+    half = _half(plan) if late or (waits and ttft > serving.ttft_target) else None
+    if late:
         message = f"A token takes {_over(tpot, serving.tpot_target)}."
         if values["serving.tpot_bound_s"] > serving.tpot_target:
             message += " The physical bound alone is over it: smaller weights or more GPUs would help."
         elif values["serving.prefill_share"] >= MUCH_PREFILL:
             message += f" {_prefill(values)}"
-        yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", _fewer(plan, "tpot"))
+        yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", _fewer(half, "tpot", tpot))
     if ttft > serving.ttft_target:
         message = f"The first token takes {_over(ttft, serving.ttft_target)}."
-        places = (values["serving.place_wait_s"], "for a place in the batch")
-        waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
         if waits > ttft / 2:
             message += f" {format_quantity(waits, 'seconds')} of it are spent waiting {what}."
-        edits = _fewer(plan, "ttft") if waits else ()
+        edits = _fewer(half, "ttft", ttft) if waits else ()
         yield Finding("ttft-target-missed", "warning", message, "serving.ttft_target", edits)
 
 
-def _fewer(plan: Plan, time: str) -> tuple[Edit, ...]:
+def _half(plan: Plan) -> Plan | None:
+    """The plan with half the requests; None for a single one."""
+    requests = int(plan.scenario.serving.concurrency) // 2
+    return with_requests(plan, requests) if requests else None
+
+
+def _fewer(half: Plan | None, time: str, now: float) -> tuple[Edit, ...]:
     """Half the requests, with the time that a token or the first one takes then, where that is worth it."""
-    half = int(plan.scenario.serving.concurrency) // 2
-    if not half:
+    then = getattr(half.steady, time) if half else now
+    if half is None or then > WORTH_IT * now:
         return ()
-    changes = (("serving.concurrency", half),)
-    then = getattr(plan_of(plan.scenario.with_(*changes[0]), plan.model).steady, time)
-    if then > WORTH_IT * getattr(plan.steady, time):
-        return ()
-    return (Edit(f"Concurrency {half}: {format_quantity(then, 'seconds')}", changes),)
+    path, requests = "serving.concurrency", half.scenario.serving.concurrency
+    return (Edit(f"Concurrency {requests}: {format_quantity(then, 'seconds')}", ((path, requests),)),)
 
 
 def _over(seconds: float, target: float) -> str:
@@ -118,7 +123,7 @@ def much_prefill(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
 
 def kernel_ceiling(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     """Left of the knee, most of the step goes by the mathematics of kernels that reach little of the peak."""
-    held = [each for each in plan.steady.decode.operators if ceiling(each, plan)]
+    held = [each for each in plan.steady.decode.operators if below_roof(each, plan)]
     if sum(each.seconds for each in held) < values["time.step_s"] / 2:
         return
     largest = max(held, key=lambda each: each.seconds)

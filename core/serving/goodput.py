@@ -44,6 +44,9 @@ class _Crowd:
     #: Requests a second of all engines at which the queue grows without end.
     most: Number
     variability: Number
+    #: Places in the batches of all engines, and seconds that a request holds one when all are taken.
+    places: Number
+    service: Number
     #: What a long prompt takes more than a mean one, in seconds.
     longer: Number
 
@@ -96,6 +99,7 @@ def _crowd(plan: Plan) -> _Crowd:
     prefill = plan.pools.prefill if plan.pools else plan.memory.busy
     servers = queueing.servers(prefill, pipeline, queueing.MOST_SERVERS)
     variability = queueing.variability(1.0, VARIATION[plan.scenario.serving.lengths])
+    places = steady.in_all_micro_batches(full.most, engines)
     return _Crowd(
         plan,
         full,
@@ -105,6 +109,8 @@ def _crowd(plan: Plan) -> _Crowd:
         servers,
         most,
         variability,
+        places,
+        queueing.place_seconds(places, most),
         _longer(plan),
     )
 
@@ -210,9 +216,7 @@ def _long_ttft(crowd: _Crowd, load: _Load, rate: Number) -> Number:
     behind = queueing.long_wait(load.prompt, crowd.servers, queue, share, crowd.variability, queueing.TAIL)
     others = queueing.behind_all(behind, load.running, _added(crowd, load.running))
     behind = where(rate > 0, behind, others)
-    places = steady.in_all_micro_batches(crowd.full.most, crowd.engines)
-    service = queueing.place_seconds(places, crowd.most)
     busy = queueing.utilisation(where(rate > 0, rate, 0.0), 1 / crowd.most, queueing.FULLEST)
-    taken = queueing.waiting_share_of_many(places, busy)
-    place = queueing.long_wait(service, places, busy, taken, crowd.variability, queueing.TAIL)
+    taken = queueing.waiting_share_of_many(crowd.places, busy)
+    place = queueing.long_wait(crowd.service, crowd.places, busy, taken, crowd.variability, queueing.TAIL)
     return queueing.long_ttft(load.first, behind, place, crowd.longer)

@@ -8,6 +8,7 @@ pass over all layers is also what one device does a step.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import reduce
 from typing import NamedTuple
 
@@ -177,6 +178,8 @@ class Pass:
             expert_format(scenario, settings) if has_experts else self.rates.blocks,
             plain_format(scenario, settings) if has_experts or settings.weights.leaves else self.rates.blocks,
         )
+        #: Iterations of prompts alone by their numbers.
+        self._prompts: dict[tuple[Number, ...], Iteration] = {}
         self.groups = [(layers, Layer(block, self.rank)) for layers, block in model.groups]
         self.kernels = self._sum(kernels_in_layers, [each.kernels for _, each in self.groups])
         self.eager = total_seconds([eager_layers(layers, each.eager) for layers, each in self.groups])
@@ -189,6 +192,12 @@ class Pass:
     def _sum(self, times: Callable[[Number, Number], Number], each: list[Number]) -> Number:
         """A count that each layer has, over all layers."""
         return reduce(add, [times(layers, one) for (layers, _), one in zip(self.groups, each, strict=True)])
+
+    def for_requests(self, requests: Number) -> Pass:
+        """The same passes for a plan of another number of requests."""
+        passes = copy(self)
+        passes.requests, passes._prompts = requests, {} if self.exchange else self._prompts
+        return passes
 
     def decode(self, sequences: Number, context: Number) -> Iteration:
         """An iteration that only decodes: sequences with a mean context in tokens."""
@@ -205,9 +214,14 @@ class Pass:
 
     def prefill(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> Iteration:
         """An iteration of prompt chunks alone: new tokens of each, the pairs they attend, keys of the last token."""
-        rows = kernels.batch_rows(0.0, prompts, tokens)
-        answered = kernels.logit_rows(0.0, prompts)
-        return self._iteration(rows, answered, lambda layer: layer.mixing.prompt(prompts, tokens, pairs, keys))
+        key = prompts, tokens, pairs, keys
+        known = None if is_array(*key) else self._prompts.get(key)
+        if known is None:
+            rows, answered = kernels.batch_rows(0.0, prompts, tokens), kernels.logit_rows(0.0, prompts)
+            known = self._iteration(rows, answered, lambda layer: layer.mixing.prompt(prompts, tokens, pairs, keys))
+            if not is_array(*key):
+                self._prompts[key] = known
+        return known
 
     def mixed(
         self, sequences: Number, context: Number, prompts: Number, tokens: Number, pairs: Number, keys: Number

@@ -38,13 +38,23 @@ class Plan:
 def plan_of(scenario: Scenario, model: Model) -> Plan:
     """Memory and steady state of a scenario (numbers or arrays)."""
     settings = settings_of(scenario)
-    passes = Pass(scenario, model, settings)
-    memory = serving_memory(scenario, model, settings)
+    passes, memory = Pass(scenario, model, settings), serving_memory(scenario, model, settings)
+    return _composed(scenario, model, settings, passes, memory)
+
+
+def _composed(scenario: Scenario, model: Model, settings: Settings, passes: Pass, memory: ServingMemory) -> Plan:
     mean = with_mean_lengths(scenario)
     state, pools = steady_state(mean, passes, memory), None
     if scenario.serving.disaggregated:
         state, pools = separate(mean, passes, memory, state)
     return Plan(scenario, mean, model, settings, passes, memory, state, pools)
+
+
+def with_requests(plan: Plan, requests: int) -> Plan:
+    """The plan with another number of requests: on the same machine, with the passes of which most are timed."""
+    scenario = plan.scenario.with_("serving.concurrency", requests)
+    passes, memory = plan.passes.for_requests(requests), plan.memory.for_requests(requests)
+    return _composed(scenario, plan.model, plan.settings, passes, memory)
 
 
 def with_mean_lengths(scenario: Scenario) -> Scenario:

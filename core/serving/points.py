@@ -49,13 +49,18 @@ def _point(each: Operator, phase: str, plan: Plan) -> Point:
     return replace(point, ceiling=ceiling(each, plan)) if phase == "decode" else point
 
 
+def below_roof(each: Operator, plan: Plan) -> bool:
+    """Whether a kernel is left of the knee and its mathematics takes longer than its bytes."""
+    bandwidth = plan.scenario.cluster.accelerator.memory_bandwidth
+    return each.math > each.memory and not right_of_knee(each.flops, each.peak, each.bytes, bandwidth)
+
+
 def ceiling(each: Operator, plan: Plan) -> str:
-    """What holds a kernel left of the knee below the roof where its mathematics takes longer than its bytes.
+    """What holds a kernel left of the knee below the roof, in words; empty where nothing does.
 
     Source: ceilings within the roofline, Williams 2009.
     """
-    bandwidth = plan.scenario.cluster.accelerator.memory_bandwidth
-    if each.math <= each.memory or right_of_knee(each.flops, each.peak, each.bytes, bandwidth):
+    if not below_roof(each, plan):
         return ""
     rate = each.flops / each.math
     words = f"kernel ceiling {format_quantity(rate, 'FLOP/s')}, {format_quantity(rate / each.peak, 'ratio', 2)} of peak"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -203,12 +203,17 @@ def row_grid() -> tuple[float, ...]:
 
 def tuned_sizes(rows: Number) -> tuple[Number, Number]:
     """The tuned batch sizes below and above a number of rows."""
+    if not is_array(rows):
+        return _sizes_around(rows)
+    table = np.asarray(row_grid())
+    above = np.minimum(np.searchsorted(table, rows), len(table) - 1)
+    exact = (table[above] <= rows) | (above == 0)
+    return table[np.where(exact, above, above - 1)], table[above]
+
+
+@lru_cache(maxsize=1024)
+def _sizes_around(rows: float) -> tuple[float, float]:
     grid = row_grid()
-    if is_array(rows):
-        table = np.asarray(grid)
-        above = np.minimum(np.searchsorted(table, rows), len(grid) - 1)
-        exact = (table[above] <= rows) | (above == 0)
-        return table[np.where(exact, above, above - 1)], table[above]
     above = min(bisect_left(grid, rows), len(grid) - 1)
     below = above if grid[above] <= rows or above == 0 else above - 1
     return grid[below], grid[above]

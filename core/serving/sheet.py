@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from ..ledgers import compute, serving_memory
@@ -13,6 +13,7 @@ from ..report import Sheet
 from ..roofline import knee, right_of_knee
 from ..scenario import Scenario
 from ..sums import add_token_flops, total_bytes, total_seconds
+from ..terms import is_recording
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
 from . import bounds, points, pools, speculative
@@ -58,12 +59,20 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
     if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
         values |= cost_values(plan.mean, plan.steady, plan.memory.replicas)
         values |= price_band(values)
-    values |= _pools(plan) | tail_values(plan) | chunk_values(plan)
-    values |= measured_values(plan, values)
+    values |= _pools(plan) | measured_values(plan, values)
+    if is_array(*values.values()) and not is_recording():
+        sheet.later = partial(_later, plan)
+        return sheet
+    values |= _later(plan)
     if not is_array(*values.values()):
         sheet.points = points.points(plan)
         sheet.findings = serving_findings(plan, values)
     return sheet
+
+
+def _later(plan: Plan) -> dict[str, Any]:
+    """Results that take as long as all the others: tails, goodput, and the recommended chunk."""
+    return tail_values(plan) | chunk_values(plan)
 
 
 def _whiteboard(plan: Plan) -> dict[str, Any]:
