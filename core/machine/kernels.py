@@ -12,7 +12,7 @@ from ..terms import formula
 _TILES = "tile and wave quantisation of library matrix kernels (CUTLASS)"
 
 
-@formula("t_math", "s", _TILES, "split-K and stream-K schedules")
+@formula("t_math", "s", _TILES, "split-K and stream-K schedules", remembered=True)
 def matrix_math_seconds(
     rows: Number,
     columns: Number,

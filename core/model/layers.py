@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 
 import numpy as np
 
 from ..numeric import Number, is_array
 from ..sums import add_elements, add_parameters, total_bytes
+from ..terms import is_recording
 from . import cache
 from . import parameters as count
 from .block import Block
@@ -209,5 +210,19 @@ class Model:
 
 
 def build(spec: ModelSpec) -> Model:
-    """The layers that a written description stands for."""
+    """The layers that a written description stands for; those of a description that came before are looked up."""
+    if not is_recording():
+        try:
+            return _kept(spec)
+        except TypeError:  # a description that holds arrays has no hash
+            pass
+    return _built(spec)
+
+
+@lru_cache(maxsize=64)
+def _kept(spec: ModelSpec) -> Model:
+    return _built(spec)
+
+
+def _built(spec: ModelSpec) -> Model:
     return Model(spec, tuple((layers, build_block(spec, kind)) for layers, kind in layer_kinds(spec)))
