@@ -60,7 +60,7 @@ def label_of(key: str) -> str:
 def names_of(report: Report) -> Names:
     """The names of all results: cells of rows first, so that a result with a key of its own goes by that."""
     cells = cells_of(report)
-    keys = {name: value for name, (_, value) in cells.items()} | report.values
+    keys = {name: value for name, (_, value) in cells.items()} | dict(report.values)
     computed = {name: origin_of(value) for name, value in keys.items() if isinstance(origin_of(value), Term)}
     own = {id(computed[name]) for name in report.values if name in computed}
     rows = {

@@ -66,19 +66,19 @@ def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     serving = plan.scenario.serving
     if values["serving.held_requests"] < 1:
         return
-    tpot, ttft = values.get("serving.tpot_s"), values["serving.ttft_s"]
+    tpot, ttft = values.get("serving.tpot_s", 0.0), values["serving.ttft_s"]
     places = (values["serving.place_wait_s"], "for a place in the batch")
     waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
-    late = tpot is not None and tpot > serving.tpot_target
-    half = _half(plan) if late or (waits and ttft > serving.ttft_target) else None
-    if late:
+    slow, late = tpot > serving.tpot_target, ttft > serving.ttft_target
+    half = _half(plan) if slow or (late and waits) else None
+    if slow:
         message = f"A token takes {_over(tpot, serving.tpot_target)}."
         if values["serving.tpot_bound_s"] > serving.tpot_target:
             message += " The physical bound alone is over it: smaller weights or more GPUs would help."
         elif values["serving.prefill_share"] >= MUCH_PREFILL:
             message += f" {_prefill(values)}"
         yield Finding("tpot-target-missed", "warning", message, "serving.tpot_target", _fewer(half, "tpot", tpot))
-    if ttft > serving.ttft_target:
+    if late:
         message = f"The first token takes {_over(ttft, serving.ttft_target)}."
         if waits > ttft / 2:
             message += f" {format_quantity(waits, 'seconds')} of it are spent waiting {what}."
