@@ -50,7 +50,7 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
         )
         yield Finding("memory-tight", "warning", message, "serving.concurrency", edits)
     elif budget <= 0:
-        message = f"Does not fit: weights and engine need {_bytes(-budget)} more than there is, before any cache."
+        message = f"Does not fit: weights and engine need {_bytes(-budget)} more than a GPU has, before any cache."
         yield Finding("does-not-fit", "error", message, "serving.weight_format", edits)
     else:
         message = (

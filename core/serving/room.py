@@ -15,16 +15,23 @@ from .settings import settings_of
 
 #: Formats to try where weights are too large, most accurate first.
 SMALLER = ("fp8", "int8-g128", "int4-g128")
+#: Nodes to try, one stage on each, where one node is too small.
+_NODES = (2, 3, 4, 6, 8, 16)
 
 
 def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
     """Changes after which the plan fits, each tried; where the cache stays short, with fewer sequences as well."""
     spare = max(0.0, values["memory.headroom_bytes"])
+    yielded = set()
     for edit in legal_edits(scenario, _candidates(scenario, values)):
+        paths = tuple(path for path, _ in edit.changes)
+        if paths in yielded and "parallelism.pp" in paths:
+            continue  # as many nodes as are enough
         changed = _changed(scenario, edit)
         found = serving_memory(changed, build(changed.model), settings_of(changed))
         room = int(found.full_sequences * found.replicas)
         if found.headroom >= spare:
+            yielded.add(paths)
             yield edit
         elif values["serving.max_concurrency"] < room < changed.serving.concurrency:
             fewer = ("serving.concurrency", room)
@@ -52,6 +59,21 @@ def _candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
             needed, node = int(wider * parallel.pp), int(max(wider, cluster.gpus_per_node))
             changes = (("parallelism.tp", wider), ("cluster.gpus", needed), ("cluster.gpus_per_node", node))
             yield Edit(f"TP {wider} on {needed} GPUs", changes)
+    yield from _more_nodes(scenario)
+
+
+def _more_nodes(scenario: Scenario) -> Iterator[Edit]:
+    """Tensor parallel over all of a node, and a stage on each of several."""
+    parallel, cluster = scenario.parallelism, scenario.cluster
+    node = int(min(cluster.accelerator.link.domain, max(cluster.gpus_per_node, 8)))
+    for stages in _NODES:
+        gpus = node * stages
+        if parallel.tp <= node and stages > parallel.pp and gpus > cluster.gpus:
+            layout = (("parallelism.tp", node), ("parallelism.pp", stages))
+            yield Edit(
+                f"TP {node}, PP {stages} on {gpus} GPUs",
+                (*layout, ("cluster.gpus", gpus), ("cluster.gpus_per_node", node)),
+            )
 
 
 def own_sequences(scenario: Scenario) -> Iterator[Edit]:

@@ -137,6 +137,57 @@ def test_a_degree_that_does_not_divide_is_refused_with_the_number(model: str, tp
     assert "do" in broken[0].message
 
 
+def test_weights_beyond_two_devices_are_refused_with_the_least_nodes_that_hold_them() -> None:
+    # inference-sim #624: it ran with made-up blocks; 671 026 419 200 parameters of 2 B are 1 249.9 GiB
+    tight = serving("deepseek-v3", "h100-sxm-80gb", tp=2)
+    report = evaluate(tight)
+    assert 2 * report["memory.weights_bytes"] / GIB == pytest.approx(1249.9, rel=0.002)
+    (found,) = (finding for finding in report.findings if finding.code == "does-not-fit")
+    (edit,) = found.edits
+    after = evaluate(edit.applied(tight))
+    assert after["memory.fits"]
+    assert after["serving.held_requests"] >= tight.serving.concurrency
+    nodes = int(after.scenario.parallelism.pp)
+    fewer = with_all(after.scenario, {"parallelism.pp": nodes - 1, "cluster.gpus": 8 * (nodes - 1)})
+    assert not evaluate(fewer)["memory.fits"]
+
+
+def test_expert_weights_are_divided_by_expert_parallelism() -> None:
+    # aiconfigurator #1390, Megatron-LM #2439: 384 experts of three matrices 7168 x 2048 in each of 60 layers
+    layout = {"attention_dp": 8, "parallelism__ep": 8, "cluster__gpus": 8}
+    report = evaluate(serving("kimi-k2", "h200-sxm-141gb", **layout))
+    assert report["memory.expert_weights_bytes"] == 60 * 384 * 3 * 7168 * 2048 * 2 / 8
+
+
+def test_a_number_format_that_a_device_lacks_has_no_peak_made_up() -> None:
+    # aiconfigurator #1398, #1418: B300 fp4 9 PFLOP/s and int8 in the thousands
+    peak = catalogue().accelerators["b300-sxm-288gb"].peak
+    assert (peak.fp4, peak.fp8) == (pytest.approx(14e15, rel=0.05), pytest.approx(4.5e15, rel=0.05))
+    assert peak.int8 < 1e15
+
+
+def test_one_gpu_generation_is_not_faster_than_its_successor_by_its_memory() -> None:
+    # aiconfigurator #1246
+    parts = catalogue().accelerators
+    assert parts["b200-sxm-180gb"].memory_bandwidth <= parts["b300-sxm-288gb"].memory_bandwidth
+    assert parts["b200-sxm-180gb"].memory == pytest.approx(180e9, rel=0.08)  # SimuMax has 80 GB
+    assert parts["h100-nvl-94gb"].peak.bf16 == pytest.approx(835.5e12, rel=1e-3)  # pytorch-lightning #21677
+
+
+def test_frozen_weights_carry_no_states() -> None:
+    # DeepSpeed #5304
+    base = plan("llama-3-8b", cluster__gpus=1, training__global_batch=1)
+    full, adapted = (evaluate(base.with_("training.finetune", word)) for word in ("full", "lora"))
+    assert adapted["memory.optimizer_bytes"] < 0.02 * full["memory.optimizer_bytes"]
+
+
+def test_states_of_a_small_cluster_are_counted_in_gib() -> None:
+    # DeepSpeed #4527: 6805 million parameters over 4 GPUs are 18 B each: 28.5 GiB, which had been printed as GB
+    base = plan("llama-2-7b", "a100-sxm-80gb", cluster__gpus=4, parallelism__zero=3, training__global_batch=4)
+    report = evaluate(base)
+    assert report["memory.static_bytes"] == pytest.approx(6_738_415_616 * 18 / 4, rel=1e-3)
+
+
 def test_a_pipeline_of_four_answers() -> None:
     # LLMServingSim #55: it hung
     report = evaluate(serving("llama-3-70b", "h100-sxm-80gb", tp=2, pp=4))
