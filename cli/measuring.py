@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
-import os
-import platform
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .arguments import InputError
 
 if TYPE_CHECKING:
     from ..core.measured.machine import Reached
 
-#: Seconds that each product and the copy are repeated for; the best repetition counts.
-_SECONDS = 0.4
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="ACCELERATOR.yaml", help="writes the entry for cluster.accelerator")
+    parser.add_argument("--base", metavar="ID", help="the accelerator of the catalogue whose data sheet stands beside")
+    parser.add_argument(
+        "--peak", metavar="RATE", help="matrix peak of the data sheet, of the fastest format: 1.5 TFLOP/s"
+    )
+    parser.add_argument("--bandwidth", metavar="RATE", help="memory bandwidth of the data sheet: 51.2 GB/s")
     parser.add_argument("--memory", metavar="SIZE", help="size of the memory, where the system does not tell: 64 GiB")
     parser.add_argument("--power", metavar="WATTS", default="100 W", help="power of the machine at work (100 W)")
 
@@ -30,19 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from ..core.errors import OutputError
     from ..core.files import write_whole
-    from ..core.measured.machine import entry_text
-    from ..core.units import QuantityError, format_quantity, parse_quantity
+    from ..core.measured.machine import beside_base, entry_text
+    from ..core.units import format_quantity
 
-    try:
-        power = parse_quantity(options.power, "watts")
-        memory = parse_quantity(options.memory, "bytes") if options.memory else _memory()
-    except QuantityError as error:
-        raise InputError(str(error)) from None
-    reached = _measured(memory, power)
-    text = entry_text(reached)
+    power, memory = _quantity(options.power, "watts"), _quantity(options.memory, "bytes")
+    peak, bandwidth = _quantity(options.peak, "FLOP/s"), _quantity(options.bandwidth, "bytes/s")
+    _check_base(options.base, peak or bandwidth or memory)
+    reached = _measured(memory, power or 0.0)
+    text = beside_base(reached, options.base) if options.base else entry_text(reached, peak, bandwidth)
     print(text, end="")
-    best, bandwidth = format_quantity(reached.best, "FLOP/s"), format_quantity(reached.bandwidth, "bytes/s")
-    print(f"# on the roofline: {best} and {bandwidth}, which meet at {format_quantity(reached.knee, 'FLOP/B')}")
+    best, streamed = format_quantity(reached.best, "FLOP/s"), format_quantity(reached.bandwidth, "bytes/s")
+    print(f"# on the roofline: {best} and {streamed}, which meet at {format_quantity(reached.knee, 'FLOP/B')}")
     if options.output:
         try:
             write_whole(options.output, text.encode())
@@ -51,82 +46,39 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measured(memory: float, power: float) -> Reached:
-    from ..core.measured.machine import Reached
+def _quantity(text: str | None, unit: str) -> float | None:
+    from ..core.units import QuantityError, parse_quantity
 
-    if importlib.util.find_spec("torch"):
-        torch: Any = importlib.import_module("torch")
-        if torch.cuda.is_available():
-            device = torch.cuda.get_device_properties(0)
-            flops, bandwidth = _with_torch(torch, "cuda")
-            return Reached(device.name, f"torch {torch.__version__}", flops, bandwidth, device.total_memory, power)
-    import numpy
-
-    flops, bandwidth = _with_numpy(numpy)
-    name = platform.processor() or platform.machine() or "this machine"
-    return Reached(f"{name}, {os.cpu_count()} threads", f"numpy {numpy.__version__}", flops, bandwidth, memory, power)
+    try:
+        return parse_quantity(text, unit) if text else None
+    except QuantityError as error:
+        raise InputError(str(error)) from None
 
 
-def _with_numpy(numpy: Any) -> tuple[tuple[tuple[str, float], ...], float]:
-    from ..core.measured.machine import COPIED_BYTES, MATRIX_SIZES, copy_bytes, matrix_flops
+def _check_base(base: str | None, stated: float | None) -> None:
+    """Refuses a base that is not in the catalogue, or that is given with facts of its own data sheet."""
+    from ..core.catalogue import catalogue
+    from ..core.errors import did_you_mean
 
-    rates = []
-    for size in MATRIX_SIZES:
-        left = numpy.ones((size, size), dtype=numpy.float32)
-        right, out = numpy.ones_like(left), numpy.empty_like(left)
-        seconds = _best(lambda a=left, b=right, c=out: numpy.matmul(a, b, out=c), f"fp32 product of {size} x {size}")
-        rates.append(matrix_flops(size) / seconds)
-    source = numpy.ones(COPIED_BYTES // 8)
-    target = numpy.empty_like(source)
-    seconds = _best(lambda: numpy.copyto(target, source), "copy")
-    return (("fp32", max(rates)),), copy_bytes(source.nbytes) / seconds
+    if base and base not in catalogue().accelerators:
+        raise InputError(f"--base {base}: is not in the catalogue; {did_you_mean(base, catalogue().accelerators)}")
+    if base and stated:
+        raise InputError(f"--base {base}: has a data sheet; leave out --peak, --bandwidth and --memory")
 
 
-def _with_torch(torch: Any, device: str) -> tuple[tuple[tuple[str, float], ...], float]:
-    from ..core.measured.machine import COPIED_BYTES, copy_bytes, matrix_flops
+def _measured(memory: float | None, power: float) -> Reached:
+    from ..core.measured.timing import measuring
+    from ..gui.this_machine import this_machine
 
-    size = 8192
-    flops = []
-    for name, kind in (("fp32", torch.float32), ("fp16", torch.float16), ("bf16", torch.bfloat16)):
-        left = torch.ones((size, size), dtype=kind, device=device)
-        out = torch.empty_like(left)
-
-        def product(a: Any = left, c: Any = out) -> None:
-            torch.matmul(a, a, out=c)
-            torch.cuda.synchronize()
-
-        flops.append((name, matrix_flops(size) / _best(product, f"{name} product of {size} x {size}")))
-    source = torch.ones(COPIED_BYTES * 4, dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-
-    def copy() -> None:
-        target.copy_(source)
-        torch.cuda.synchronize()
-
-    return tuple(flops), copy_bytes(COPIED_BYTES * 4) / _best(copy, "copy")
-
-
-def _best(work: Callable[[], object], what: str) -> float:
-    """Seconds of the fastest repetition within the time that each piece of work has."""
-    print(f"{what} …", file=sys.stderr, flush=True)
-    return min(_repetitions(work))
-
-
-def _repetitions(work: Callable[[], object]) -> Iterator[float]:
-    work()  # the first one warms caches and threads up
-    end = time.perf_counter() + _SECONDS
-    while True:
-        start = time.perf_counter()
-        work()
-        now = time.perf_counter()
-        yield now - start
-        if now > end:
-            return
-
-
-def _memory() -> float:
-    """Bytes of memory as the system tells them."""
-    names = getattr(os, "sysconf_names", {})
-    if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
+    machine = this_machine()
+    memory = memory or machine.memory
+    if memory is None:
         raise InputError("the system does not tell its memory; give --memory, for example --memory 64GiB")
-    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    rates: tuple[tuple[str, float], ...] = ()
+    shown = ""
+    for progress in measuring(machine.tasks, time.perf_counter):
+        if progress.task.name != shown:
+            shown = progress.task.name
+            print(f"{progress.done:4.0%}  {shown} …", file=sys.stderr, flush=True)
+        rates = progress.rates
+    return machine.reached(rates, memory, power)

@@ -13,13 +13,17 @@ from .fields import FACTS, FIELDS, Field
 from .model.consistency import faults
 from .model.spec import ModelSpec
 from .model_runs import RUNS, read_runs, write_runs
-from .scenario import Accelerator, Link, Network, Peak
+from .scenario import Accelerator, Link, MeasuredRates, Network, Peak
 from .units import QuantityError
 from .yaml_tree import Node
 
 #: The paths of a scenario at which an entry stands, and what it is read into.
 ENTRIES: dict[str, type] = {"model": ModelSpec, "cluster.accelerator": Accelerator, "cluster.network": Network}
-_NESTED: dict[str, type] = {"cluster.accelerator.peak": Peak, "cluster.accelerator.link": Link}
+_NESTED: dict[str, type] = {
+    "cluster.accelerator.peak": Peak,
+    "cluster.accelerator.link": Link,
+    "cluster.accelerator.measured": MeasuredRates,
+}
 _SIZES_OF_EQUAL_LAYERS = ("heads", "kv_heads", "ffn_size", "vocabulary")
 #: What an entry that a person adds may leave out beside the defaults of its class.
 _IMPLIED: dict[str, Any] = {

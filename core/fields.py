@@ -292,6 +292,11 @@ def _facts() -> tuple[Field, ...]:
         Field(f"{device}.unit_flops", "FLOPs per unit and clock", "count", panel, "Dense 16-bit FLOPs.", 1, 1e9),
         Field(f"{device}.price", "Rental price", "USD/h", panel, "A published price of one device and hour.", 0, 1000, optional=True),
         Field(f"{device}.year", "Year", "count", panel, "First year in volume.", 0, 2100),
+        *(
+            Field(f"{device}.measured.{name}", f"Measured {name}", "FLOP/s", panel, "Rate that large matrix products reached.", 1e6, 1e18, optional=True)
+            for name in ("fp32", "fp16", "bf16", "fp8", "fp4", "int8")
+        ),
+        Field(f"{device}.measured.memory_bandwidth", "Measured bandwidth", "bytes/s", panel, "Rate at which large arrays were copied, read and write together.", 1e6, 1e14, optional=True),
         Field("cluster.network.latency_class", "Latency class", "choice", panel, "Fabric, which sets the latency of a hop.", choices=("ib", "roce", "efa", "opa")),
     )
 

@@ -36,8 +36,29 @@ class Link:
 
 
 @dataclass(frozen=True)
+class MeasuredRates:
+    """What a machine reached: FLOP/s of large matrix products by number format, and bytes/s of a stream.
+
+    `machine` is what was measured, `source` when and how. None: not measured.
+    """
+
+    fp32: Number | None = None
+    fp16: Number | None = None
+    bf16: Number | None = None
+    fp8: Number | None = None
+    fp4: Number | None = None
+    int8: Number | None = None
+    memory_bandwidth: Number | None = None
+    machine: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class Accelerator:
-    """One accelerator as software sees it. Rates are data-sheet peaks; what is reached is in `machine.rates`."""
+    """One accelerator as software sees it. Rates are data-sheet peaks; what is reached is in `machine.rates`.
+
+    `measured` stands beside the data sheet on the roofline and predicts nothing.
+    """
 
     id: str
     name: str
@@ -54,6 +75,7 @@ class Accelerator:
     units: Number = 132
     unit_flops: Number = 4096
     price: Number | None = None
+    measured: MeasuredRates = MeasuredRates()
     source: str = ""
     note: str = ""
 

@@ -134,6 +134,8 @@ def _entry(node: Node, path: str, file: str) -> Any:
         return network_of(parse_value(FIELDS["cluster.network.bandwidth"], text))
     if path == "model" and ("/" in text or text.endswith((*_SUFFIXES, ".json"))):
         return _model_file(text, file)
+    if path == "cluster.accelerator" and text.endswith(_SUFFIXES):
+        return _entry_file(text, path, file)
     return _picked(text, entries, path)
 
 
@@ -151,13 +153,22 @@ def network_of(bandwidth: float) -> Network:
 
 def _model_file(text: str, file: str) -> ModelSpec:
     """The model of a YAML file or a config.json, whose path is relative to the folder of the scenario's file."""
+    if not text.endswith(".json"):
+        return _entry_file(text, "model", file)
     path = Path(file).parent / text
     try:
-        if text.endswith(".json"):
-            return import_file(path, str(path)).spec
-        content = read_text(path, str(path))
+        return import_file(path, str(path)).spec
     except ScenarioError as error:
         raise QuantityError(str(error)) from None
-    tree = parse_tree(content, str(path))
-    named = {"id": Node(path.stem, 0), "name": Node(path.stem, 0)} if "base" not in tree.value else {}
-    return _entry(tree._replace(value=named | tree.value), "model", str(path))
+
+
+def _entry_file(text: str, path: str, file: str) -> Any:
+    """The entry of a YAML file of its own, whose path is relative to the folder of the scenario's file."""
+    place = Path(file).parent / text
+    try:
+        content = read_text(place, str(place))
+    except ScenarioError as error:
+        raise QuantityError(str(error)) from None
+    tree = parse_tree(content, str(place))
+    named = {"id": Node(place.stem, 0), "name": Node(place.stem, 0)} if "base" not in tree.value else {}
+    return _entry(tree._replace(value=named | tree.value), path, str(place))

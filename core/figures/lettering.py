@@ -207,7 +207,7 @@ def _rim(x: float, y: float, radius: float) -> Box:
     return x - radius, y - radius, x + radius, y + radius
 
 
-def _backwards(corners: list[tuple[float, float]], parts: int = 4) -> Iterator[tuple[float, float]]:
+def _backwards(corners: list[tuple[float, float]], parts: int = 8) -> Iterator[tuple[float, float]]:
     """Places along a line from its end to its start."""
     for (x1, y1), (x0, y0) in pairwise(reversed(corners)):
         for part in range(parts):

@@ -8,55 +8,72 @@ from __future__ import annotations
 from ..report import Point, Report
 from ..units import digits, format_quantity
 from ..words import percent
-from .figure import Axis, Figure, Label, Line, Mark, Rule
+from .figure import Axis, Figure, Line, Mark, Rule
+from .roofs import Roof, roofs
 from .ticks import Ticks, log_ticks
 
-_TERA = 1e12
 #: Share of the axis by which the peak keeps off the tick below it.
 _APART = 0.09
+_COLUMNS = ("name", "phase", "FLOP", "bytes", "intensity [FLOP/B]", "attainable [FLOP/s]", "achieved [FLOP/s]",
+            "time [s]", "bound")  # fmt: skip
+#: Width of the line of a measured roof, and the column that says what it allows.
+_THIN = 1.4
+_MEASURED = ("attainable as measured [FLOP/s]",)
 _BOUNDS = ("compute", "memory", "communication", "launch")
 
 
 def roofline(report: Report, baseline: Report | None = None) -> Figure:
     """FLOP/s of one GPU against arithmetic intensity in FLOP/byte, both logarithmic; a baseline's step is hollow."""
-    peak, bandwidth, knee = (float(report[f"roofline.{key}"]) for key in ("peak_flops", "bandwidth", "knee"))
+    above = roofs(report)
+    roof = above[0]
     whole, before = whole_step(report), whole_step(baseline) if baseline else None
     shown = [p for p in report.points if p is not whole and p.intensity > 0 and p.achieved_flops > 0]
     shown.sort(key=lambda p: -p.seconds)
-    drawn = [*shown, *(p for p in (before, whole) if p)]
-    # the decades that are drawn are those in which something is
-    low_x, high_x = (
-        min([knee / 10, *(p.intensity * 0.7 for p in drawn)]),
-        max([knee * 12, *(p.intensity * 6 for p in drawn)]),
-    )
-    low_y = min([peak / 30, *(p.achieved_flops * 0.45 for p in drawn)])
-    # above the roof there is room for names
-    high_y = peak * (peak / low_y) ** 0.25
-    start = max(low_x, low_y / bandwidth)
-    halfway = (start * knee) ** 0.5
-    lines = [Line("roof", "roof", (start, knee, high_x), (start * bandwidth, peak, peak))]
+    low_x, high_x, low_y, high_y = _ends(above, [*shown, *(p for p in (before, whole) if p)])
+    lines = [roof.line(low_x, high_x, low_y)]
+    lines += [measured.line(low_x, high_x, low_y, "dashed", _THIN) for measured in above[1:]]
     marks = [_mark(p, report, _named(p, shown[:i])) for i, p in enumerate(shown)]
+    marks += [Mark("measured knee", "roof", r.knee, r.peak, "hollow", 7.0, hover=r.said) for r in above[1:]]
     if before:
         marks.append(_big_mark(before, "baseline", "hollow", ""))
     if whole:
         marks.append(_big_mark(whole, "plan", "ring", _whole_label(whole)))
         lines.append(_distance(whole))
+    name = report.scenario.cluster.accelerator.name
+    dashed = [f"dashed: {each.label}" for each in above[1:]]
+    word, unit = ("TFLOP/s", 1e12) if roof.peak >= 1e12 else ("GFLOP/s", 1e9)
+    points = report.points if whole in report.points else (*report.points, whole)
     return Figure(
         "roofline",
         _title(report, whole),
-        f"one {report.scenario.cluster.accelerator.name}; the larger a mark, the more of the step's time",
+        "; ".join((f"one {name}", *dashed, "the larger a mark, the more of the step's time")),
         Axis("arithmetic intensity, FLOP/byte", low_x, high_x, True, log_ticks(low_x, high_x)),
-        Axis("TFLOP/s per GPU", low_y, high_y, True, _rate_ticks(low_y, high_y, peak), unit=_TERA),
+        Axis(f"{word} per GPU", low_y, high_y, True, _rate_ticks(low_y, high_y, roof.peak, unit), unit=unit),
         lines=tuple(lines),
         marks=tuple(marks),
-        rules=(Rule("knee", "bound", "x", knee, "dashed", f"knee {knee:.0f}", f"knee: {knee:.1f} FLOP/byte"),),
-        labels=(Label(format_quantity(bandwidth, "bytes/s"), halfway, halfway * bandwidth, "right", 0.5),),
+        rules=(_knee(roof),),
+        labels=(roof.slope_label(lines[0]),),
         key=_key(shown, before),
-        columns=("name", "phase", "FLOP", "bytes", "intensity [FLOP/B]", "attainable [FLOP/s]", "achieved [FLOP/s]",
-                 "time [s]", "bound"),
-        rows=tuple(_row(p) for p in (report.points if whole in report.points else (*report.points, whole)) if p),
+        columns=(*_COLUMNS, *_MEASURED[: len(above) - 1]),
+        rows=(*(_row(p, above[1:]) for p in points if p), *(_roof_row(r, roof) for r in above[1:])),
         scenario=report.scenario.name,
-    )  # fmt: skip
+    )
+
+
+def _ends(above: list[Roof], drawn: list[Point]) -> tuple[float, float, float, float]:
+    """The ends of both axes: the decades that are drawn are those in which something is."""
+    low_x = min([*(roof.knee / 10 for roof in above), *(p.intensity * 0.7 for p in drawn)])
+    high_x = max([*(roof.knee * 12 for roof in above), *(p.intensity * 6 for p in drawn)])
+    # the roof of a slow machine beside a fast one needs only its knee and a part of its slope
+    lowest = min([above[0].peak / 30, *(roof.peak / 3 for roof in above[1:])])
+    low_y = min([lowest, *(p.achieved_flops * 0.45 for p in drawn)])
+    highest = max(roof.peak for roof in above)
+    # above the roof there is room for names
+    return low_x, high_x, low_y, highest * (highest / low_y) ** 0.25
+
+
+def _knee(roof: Roof) -> Rule:
+    return Rule("knee", "bound", "x", roof.knee, "dashed", f"knee {roof.knee:.0f}", f"knee: {roof.knee:.1f} FLOP/byte")
 
 
 def whole_step(report: Report) -> Point | None:
@@ -80,11 +97,11 @@ def _title(report: Report, whole: Point | None) -> str:
     return f"{claim}: {name} reaches {percent(whole.achieved_flops / whole.attainable_flops)} of the roof"
 
 
-def _rate_ticks(low: float, high: float, peak: float) -> Ticks:
+def _rate_ticks(low: float, high: float, peak: float, unit: float) -> Ticks:
     """Round rates, and the peak in place of those from just below it on."""
     near = (high / low) ** _APART
-    others = [tick for tick in log_ticks(low, high, _TERA) if tick[0] * near < peak]
-    return (*others, (peak, digits(peak / _TERA)))
+    others = [tick for tick in log_ticks(low, high, unit) if tick[0] * near < peak]
+    return (*others, (peak, digits(peak / unit)))
 
 
 def _named(point: Point, larger: list[Point]) -> bool:
@@ -137,5 +154,12 @@ def _key(points: list[Point], before: Point | None) -> tuple[tuple[str, str], ..
     return (*bounds, ("baseline", "baseline")) if before else bounds
 
 
-def _row(p: Point) -> tuple[object, ...]:
-    return (p.name, p.phase, p.flops, p.bytes, p.intensity, p.attainable_flops, p.achieved_flops, p.seconds, p.bound)
+def _row(p: Point, measured: list[Roof]) -> tuple[object, ...]:
+    row = (p.name, p.phase, p.flops, p.bytes, p.intensity, p.attainable_flops, p.achieved_flops, p.seconds, p.bound)
+    return (*row, *(roof.at(p.intensity) for roof in measured))
+
+
+def _roof_row(measured: Roof, roof: Roof) -> tuple[object, ...]:
+    """The knee of a measured roof under that of the data sheet."""
+    knee, peak = measured.knee, measured.peak
+    return ("measured knee", "", "", "", knee, roof.at(knee), peak, "", "", peak)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import yaml
 from triledger.cli import main
 from triledger.core import read_scenario
 from triledger.core.measured.rows import shipped_tables
+from triledger.core.measured.timing import BANDWIDTH, Task
+from triledger.gui.this_machine import ThisMachine
 
 
 @pytest.fixture
@@ -153,30 +156,76 @@ def test_calibrate_says_why_it_fits_nothing(run, table, tmp_path: Path) -> None:
     assert run("calibrate", table("hours-"))[0] == 1
 
 
-def test_measure_prints_and_writes_an_entry(run, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("triledger.cli.measuring._SECONDS", 0.0)
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine whose work lasts a tenth of a second by a clock that nobody waits for: 5 TFLOP/s and 100 GB/s."""
+    now = [0.0]
+
+    def work() -> None:
+        now[0] += 0.1
+
+    tasks = (Task("fp32 product", "fp32", 5e11, lambda: work), Task("copy", BANDWIDTH, 1e10, lambda: work))
+    found = ThisMachine("a machine", "numpy 2", 32.0 * 2**30, tasks)
+    monkeypatch.setattr("triledger.gui.this_machine.this_machine", lambda: found)
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    return found
+
+
+def test_measure_prints_and_writes_an_entry(run, machine, tmp_path: Path) -> None:
     output = tmp_path / "machine.yaml"
-    status, out, err = run("measure", "-o", str(output), "--power", "65 W", "--memory", "32 GiB")
+    status, out, err = run("measure", "-o", str(output), "--power", "65 W")
     assert status == 0
-    assert "on the roofline" in out
-    assert "product" in err
+    assert "on the roofline: 5.00 TFLOP/s and 100 GB/s, which meet at 50.0 FLOP/B" in out
+    assert err.splitlines() == ["  0%  fp32 product …", " 50%  copy …"]
     entry = yaml.safe_load(output.read_text(encoding="utf-8"))
     text = yaml.safe_dump({"model": "llama-3.2-1b", "cluster": {"gpus": 1, "accelerator": entry}})
     device = read_scenario(text, "own.yaml").cluster.accelerator
-    assert device.memory == 32 * 2**30
-    assert device.peak.fp32 is not None
-    assert device.peak.fp32 > 1e8
-    assert device.memory_bandwidth > 1e7
+    assert (device.memory, device.power) == (32 * 2**30, 65)
+    assert (device.peak.fp32, device.memory_bandwidth) == (pytest.approx(5e12), pytest.approx(1e11))
 
 
-def test_measure_leaves_nothing_when_it_is_stopped(run, tmp_path: Path, monkeypatch) -> None:
-    def stop(*_arguments: object) -> None:
+@pytest.mark.parametrize(
+    ("stated", "peak"),
+    [(("--peak", "8 TFLOP/s", "--bandwidth", "120 GB/s"), 8e12), (("--base", "a100-sxm-80gb"), 312e12)],
+)
+def test_what_was_measured_is_a_second_roof_of_a_plan(run, machine, tmp_path: Path, stated, peak: float) -> None:
+    output, chart = tmp_path / "me.yaml", tmp_path / "roof.csv"
+    assert run("measure", "-o", str(output), *stated)[0] == 0
+    setting = f"cluster.accelerator={output}"
+    assert run("chart", "7b-8xa100-train", "--set", setting, "--chart", "roofline", "-o", str(chart)) == (0, "", "")
+    rows = {row["name"]: row for row in csv.DictReader(chart.read_text(encoding="utf-8").splitlines())}
+    knee = rows["measured knee"]
+    assert (float(knee["intensity [FLOP/B]"]), float(knee["achieved [FLOP/s]"])) == (50.0, 5e12)
+    assert float(rows["whole step"]["attainable [FLOP/s]"]) == peak
+    picture = tmp_path / "roof.png"
+    assert run("chart", "7b-8xa100-train", "--set", setting, "--chart", "roofline", "-o", str(picture))[0] == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_measure_leaves_nothing_when_it_is_stopped(run, machine, tmp_path: Path, monkeypatch) -> None:
+    def stop() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("triledger.cli.measuring._best", stop)
+    stopped = replace(machine, tasks=(replace(machine.tasks[0], prepare=lambda: stop), *machine.tasks[1:]))
+    monkeypatch.setattr("triledger.gui.this_machine.this_machine", lambda: stopped)
     status, out, err = run("measure", "-o", str(tmp_path / "machine.yaml"))
-    assert (status, out, err) == (130, "", "")
+    assert (status, out) == (130, "")
+    assert "copy" not in err
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--base", "a100"), "--base a100: is not in the catalogue; did you mean"),
+        (("--base", "a100-sxm-80gb", "--peak", "3 TFLOP/s"), "leave out --peak"),
+        (("--peak", "3 GiB"), "FLOP/s"),
+    ],
+)
+def test_measure_refuses_data_sheets_that_cannot_be(run, arguments, part: str) -> None:
+    status, out, err = run("measure", *arguments)
+    assert (status, out) == (2, "")
+    assert part in err
 
 
 def test_measure_refuses_what_is_no_quantity(run) -> None:

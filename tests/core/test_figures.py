@@ -40,6 +40,8 @@ from triledger.core.figures.roofline import roofline
 from triledger.core.figures.serving import concurrency_sweep, serving
 from triledger.core.figures.training import gpus_sweep, training_days
 from triledger.core.legality import legal
+from triledger.core.report import Report
+from triledger.core.scenario import MeasuredRates
 from triledger.core.units import digits, format_quantity
 
 FIGURE_NAMES = list(every_figure())
@@ -159,6 +161,60 @@ def test_a_baseline_is_a_hollow_mark() -> None:
     parts = [p for p in serving_report().points if p.phase == "decode"]
     assert before.x == pytest.approx(sum(p.flops for p in parts) / sum(p.bytes for p in parts))
     assert before.y == pytest.approx(sum(p.flops for p in parts) / serving_report()["time.step_s"])
+
+
+def measured_report(**rates: float | str) -> Report:
+    """The training report of a plan whose accelerator carries measured rates."""
+    report = training_report()
+    device = replace(report.scenario.cluster.accelerator, measured=MeasuredRates(**rates))  # type: ignore[arg-type]
+    return replace(report, scenario=report.scenario.with_("cluster.accelerator", device))
+
+
+def test_a_measured_roof_stands_dashed_below_that_of_the_data_sheet() -> None:
+    report = measured_report(bf16=700e12, memory_bandwidth=2.8e12, machine="node 7", source="torch, 2026-05-01")
+    chart = roofline(report)
+    sheet, measured = chart.lines[:2]
+    assert sheet.hover.startswith("data sheet: 989 TFLOP/s")
+    assert (measured.style, measured.x[1], measured.y[1:]) == ("dashed", 250.0, (700e12, 700e12))
+    assert measured.width < sheet.width
+    assert measured.y[0] == pytest.approx(measured.x[0] * 2.8e12)
+    assert measured.hover == (
+        "measured on node 7 (torch, 2026-05-01): 700 TFLOP/s and 2.80 TB/s, knee at 250 FLOP/byte"
+    )
+    (knee,) = [mark for mark in chart.marks if mark.name == "measured knee"]
+    assert (knee.x, knee.y, knee.hover) == (250.0, 700e12, measured.hover)
+    assert "dashed: measured: 700 TFLOP/s, 2.80 TB/s" in chart.subtitle
+    assert len(roofline(training_report()).lines) == len(chart.lines) - 1
+
+
+def test_what_was_measured_is_in_the_data_behind_the_chart() -> None:
+    chart = roofline(measured_report(bf16=700e12, memory_bandwidth=2e12))
+    rows = {row[0]: dict(zip(chart.columns, row, strict=True)) for row in chart.rows}
+    allowed = "attainable as measured [FLOP/s]"
+    step = rows["whole step"]
+    assert step[allowed] == 700e12
+    assert step["attainable [FLOP/s]"] == PEAK
+    assert rows["measured knee"]["intensity [FLOP/B]"] == 350.0
+    assert allowed not in roofline(training_report()).columns
+
+
+def test_rates_of_another_format_are_named_and_missing_ones_are_those_of_the_data_sheet() -> None:
+    chart = roofline(measured_report(fp32=50e12))
+    assert chart.lines[1].label == "measured fp32: 50.0 TFLOP/s"
+    assert chart.lines[1].x[1] == pytest.approx(50e12 / BANDWIDTH)
+    assert roofline(measured_report(memory_bandwidth=3e12)).lines[1].label == "measured: 3.00 TB/s"
+
+
+def test_a_machine_known_by_its_measurement_alone_has_one_roof() -> None:
+    chart = roofline(measured_report(bf16=PEAK, memory_bandwidth=BANDWIDTH, machine="node 7"))
+    assert [line.name for line in chart.lines] == ["roof", "distance to the roof"]
+    assert chart.lines[0].hover.startswith("measured on node 7")
+
+
+def test_the_roof_of_a_slow_machine_is_seen_whole_beside_a_fast_one() -> None:
+    chart = roofline(measured_report(fp32=80e9, memory_bandwidth=12e9))
+    assert chart.y.low < 80e9 < chart.y.high
+    assert chart.x.low < chart.lines[1].x[1]
 
 
 # ---------------------------------------------------------------- memory
