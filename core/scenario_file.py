@@ -15,7 +15,7 @@ from .scenario_values import CATALOGUES, read_value
 from .scenario_writing import FORMAT, save_scenario, write_scenario
 from .yaml_tree import Node, parse_tree, read_text
 
-__all__ = ["load_scenario", "read_scenario", "save_scenario", "set_field", "write_scenario"]
+__all__ = ["is_accelerator", "load_scenario", "read_scenario", "save_scenario", "set_field", "write_scenario"]
 
 #: The network of a file that names none.
 _USUAL_NETWORK = "ib-ndr-400"
@@ -68,6 +68,12 @@ def read_scenario(text: str, file_name: str) -> Scenario:
         scenario = scenario.with_(path, value)
     require_legal(scenario, file_name, _lines(tree))
     return scenario
+
+
+def is_accelerator(path: Path) -> bool:
+    """Whether a YAML file is an accelerator's own, which names no model. ScenarioError where it cannot be read."""
+    keys = parse_tree(read_text(path, str(path)), str(path)).value
+    return "model" not in keys and bool({"measured", "memory_bandwidth"} & keys.keys())
 
 
 def set_field(scenario: Scenario, path: str, text: str) -> Scenario:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from ..core.figures.measured import measured, measured_like
 from ..core.ledgers.tables import Table
@@ -41,6 +41,8 @@ class EvidencePage(TablePage):
 
     #: The id of a run that is wanted as a plan.
     run_requested = Signal(str)
+    #: This machine is to be measured.
+    bench_requested = Signal()
 
     def __init__(self, store: Store, theme: Theme, choose: Choose = choose_file, parent: QWidget | None = None) -> None:
         super().__init__(_CHOICES, parent=parent)
@@ -50,6 +52,10 @@ class EvidencePage(TablePage):
         self._groups: list[tuple[str, str, str]] = []
         self.chart = ChartCard(theme, choose)
         self.body.addWidget(self.chart, 5)
+        measure = QToolButton()
+        measure.setText("Measure this machine…")
+        measure.clicked.connect(lambda _checked: self.bench_requested.emit())
+        self.top.insertWidget(self.top.count() - 1, measure)
         self._soon = QTimer(self, singleShot=True, interval=_PAUSE)
         self._soon.timeout.connect(self._follow)
         self.choice.idClicked.connect(self._refresh)

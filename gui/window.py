@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QSettings, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QPaintEvent, QShortcut
-from PySide6.QtWidgets import QApplication, QMainWindow, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 
 from ..core.catalogue import catalogue
 from ..core.fields import FIELDS, PANELS
@@ -19,6 +19,7 @@ from .dialogs import Dialogs
 from .dock_area import DockArea
 from .errors import Notice
 from .files import Files
+from .menus import CHARTS, Menus
 from .panels import Panel
 from .split import ChartsOverLedgers
 from .store import Store
@@ -27,18 +28,12 @@ from .theme import THEMES, Theme
 from .toolbar import Toolbar
 
 if TYPE_CHECKING:
-    from .charts import ChartCard, ChartGrid
+    from .bench import Bench
+    from .charts import ChartGrid
     from .ledgers import LedgerTabs
 
 #: Raised when the docks change, so that a state of another layout is not restored.
 LAYOUT_VERSION = 1
-CHARTS = {
-    "roofline": "Roofline",
-    "memory": "Memory",
-    "communication": "Communication",
-    "training": "Days or serving",
-    "waterfall": "Where the time goes",
-}
 _DROPPED = (".yaml", ".yml", ".json")
 
 
@@ -64,6 +59,7 @@ class Window(QMainWindow):
         self._settings, self._dialogs = settings, dialogs or Dialogs()
         self.charts: ChartGrid | None = None
         self.ledgers: LedgerTabs | None = None
+        self.bench: Bench | None = None
         self.setMinimumSize(1100, 700)
         self.setAcceptDrops(True)
         self.files = Files(store, settings, self._dialogs, self)
@@ -83,8 +79,9 @@ class Window(QMainWindow):
 
     def _make_toolbar(self) -> Toolbar:
         bar = Toolbar(self.store)
-        bar.presets.menu().aboutToShow.connect(self._fill_presets)
-        files = bar.menu("", "Recent files, save as", self._fill_files)
+        menus = Menus(self)
+        bar.presets.menu().aboutToShow.connect(lambda: menus.fill_presets(bar.presets.menu()))
+        files = bar.menu("", "Recent files, save as", menus.fill_files)
         files.setObjectName("square")
         opening = bar.button("Open", self.files.ask_and_open, "Ctrl+O")
         bar.add_joined([opening, bar.button("Save", self.files.save, "Ctrl+S"), files])
@@ -93,9 +90,9 @@ class Window(QMainWindow):
         bar.add_undo()
         bar.add_kinds()
         bar.add_space()
-        bar.addWidget(bar.menu("View", "Panels and charts", self._fill_view))
-        bar.addWidget(bar.menu("Export", "A chart as a file", self._fill_export))
-        bar.addWidget(bar.menu("Copy", "A chart or its data to the clipboard", self._fill_copy))
+        bar.addWidget(bar.menu("View", "Panels and charts", menus.fill_view))
+        bar.addWidget(bar.menu("Export", "A chart as a file", menus.fill_export))
+        bar.addWidget(bar.menu("Copy", "A chart or its data to the clipboard", menus.fill_copy))
         bar.add_theme(self.change_theme)
         bar.sync()
         self.addToolBar(bar)
@@ -151,6 +148,7 @@ class Window(QMainWindow):
         self.evidence = EvidencePage(self.store, self.theme, self._dialogs.path_to_save)
         self.evidence.chart.failed.connect(self._say_of_file)
         self.evidence.run_requested.connect(self.files.open_run)
+        self.evidence.bench_requested.connect(self.show_bench)
         self.ledgers.addTab(self.evidence, "Measured")
         self.charts.failed.connect(self._say_of_file)
         self.charts.done.connect(self._file_done)
@@ -183,6 +181,15 @@ class Window(QMainWindow):
         self.ledgers.show_page(self.evidence)
         self.evidence.show_all()
 
+    def show_bench(self) -> None:
+        """Offer to measure this machine."""
+        if self.bench is None:
+            from .bench import Bench
+
+            self.bench = Bench(self.store, self.theme, self._dialogs.path_to_save, parent=self)
+        self.bench.show()
+        self.bench.raise_()
+
     def focus_field(self, path: str) -> None:
         """Give the keyboard to the control of a field, wherever its panel stands."""
         panel = self.panels[FIELDS[path].panel]
@@ -208,7 +215,7 @@ class Window(QMainWindow):
         themes.apply(application, theme)
         for view in (self.toolbar, self.notice, self.verdict, self.cards, *self.panels.values()):
             view.set_theme(theme)
-        for view in (self.charts, self.ledgers):
+        for view in (self.charts, self.ledgers, self.bench):
             if view is not None:
                 view.set_theme(theme)
 
@@ -219,6 +226,8 @@ class Window(QMainWindow):
         if not self.files.may_close():
             event.ignore()
             return
+        if self.bench is not None:
+            self.bench.close()
         self._settings.setValue("window/geometry", self.saveGeometry())
         self._settings.setValue("window/state", self.saveState(LAYOUT_VERSION))
         self._settings.setValue("window/split", self._split.saveState())
@@ -260,58 +269,6 @@ class Window(QMainWindow):
     def _show_clean(self, clean: bool) -> None:
         self.setWindowModified(not clean)
         self.setWindowTitle(f"{self.store.title}[*] – Triledger")
-
-    # ------------------------------------------------------------ menus
-
-    def _fill_presets(self) -> None:
-        menu = self.toolbar.presets.menu()
-        menu.clear()
-        menu.addAction("Rename this plan…\tF2", self.files.rename)
-        menu.addSeparator()
-        for preset in catalogue().presets.values():
-            menu.addAction(preset.name, lambda name=preset.id: self.files.open_preset(name))
-
-    def _fill_files(self, menu: QMenu) -> None:
-        menu.addAction("Save as…\tCtrl+Shift+S", self.files.ask_and_save)
-        menu.addAction("Rename…\tF2", self.files.rename)
-        menu.addSeparator()
-        for place in self.files.recent():
-            menu.addAction(place, lambda place=place: self.files.open(Path(place)))
-        if not self.files.recent():
-            menu.addAction("No recent files").setEnabled(False)
-
-    def _fill_view(self, menu: QMenu) -> None:
-        for panel in self.panels.values():
-            menu.addAction(panel.toggleViewAction())
-        menu.addSeparator()
-        for number, (name, title) in enumerate(CHARTS.items(), start=1):
-            menu.addAction(f"Go to {title}\tCtrl+{number}", lambda name=name: self.focus_chart(name))
-        menu.addAction("Reset charts\tCtrl+0", self.reset_views)
-        menu.addSeparator()
-        menu.addAction("About the numbers", self.show_evidence)
-
-    def _fill_export(self, menu: QMenu) -> None:
-        from ..core.export import SUFFIXES
-
-        for name, title in CHARTS.items():
-            below = menu.addMenu(title)
-            for suffix in SUFFIXES:
-                below.addAction(f"{suffix[1:].upper()}…", partial(self._export, name, suffix))
-
-    def _fill_copy(self, menu: QMenu) -> None:
-        for name, title in CHARTS.items():
-            menu.addAction(title, lambda name=name: self._card(name).copy_chart())
-        menu.addSeparator()
-        for name, title in CHARTS.items():
-            menu.addAction(f"{title}, data", lambda name=name: self._card(name).copy_table())
-
-    def _export(self, name: str, suffix: str) -> None:
-        self._card(name).export(suffix)
-
-    def _card(self, name: str) -> ChartCard:
-        self.complete()
-        assert self.charts is not None
-        return self.charts.chart(name)
 
 
 def _dropped_file(event: QDragEnterEvent | QDropEvent) -> Path | None:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
-    from .view import PlotView
+    from .drawing import Drawing
 
 
 class PanZoomBox(pg.ViewBox):
@@ -29,7 +29,7 @@ class PanZoomBox(pg.ViewBox):
 class Canvas(pg.GraphicsObject):
     """Paints what its view shows, in the view's pixels."""
 
-    def __init__(self, view: PlotView) -> None:
+    def __init__(self, view: Drawing) -> None:
         super().__init__()
         self._view = view
         self.rect = QRectF()

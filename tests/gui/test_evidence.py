@@ -11,6 +11,7 @@ from triledger.core.measured.comparison import by_source
 from triledger.core.measured.errors import shipped_errors
 from triledger.core.measured.similar import most_similar
 from triledger.gui.evidence import EvidencePage
+from triledger.gui.menus import Menus
 from triledger.gui.theme import DARK
 from triledger.gui.window import Window
 
@@ -80,7 +81,7 @@ def test_the_chart_gives_way_where_there_is_no_height(page: EvidencePage, window
 def test_the_menu_leads_to_the_numbers(window: Window) -> None:
     menu = window.toolbar.presets.menu()
     menu.clear()
-    window._fill_view(menu)
+    Menus(window).fill_view(menu)
     next(action for action in menu.actions() if action.text() == "About the numbers").trigger()
     assert window.ledgers is not None
     assert window.ledgers.currentWidget() is window.evidence
