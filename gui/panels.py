@@ -157,7 +157,11 @@ class Panel(QDockWidget):
         return found & {field.needs for field in fields_of(self.name, self._kind)}
 
     def _fields(self, advanced: bool) -> list[Field]:
-        return fields_of(self.name, self._kind, advanced, self._traits)
+        """The daily or the advanced fields; where there are no daily ones, the advanced ones stand in their place."""
+        daily, rest = (fields_of(self.name, self._kind, each, self._traits) for each in (False, True))
+        if not daily:
+            daily, rest = rest, []
+        return rest if advanced else daily
 
     def _build(self) -> None:
         self._rows, self._advanced = [], None
