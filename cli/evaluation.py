@@ -114,7 +114,7 @@ def _text(report: Report) -> Iterator[str]:
     yield ""
     rows = [(h.label, f"{h.number} {h.unit}".strip(), "; ".join(h.details)) for h in headlines(report)]
     yield from aligned(rows, "<><")
-    for of in ("time", "memory"):
+    for of in ("time", "memory") if report.holds_a_request else ("memory",):
         yield f"  band of {of}: {band_of(report.scenario, quantity_for(report['kind'], of)).words}"
     for table in tables(report):
         yield ""

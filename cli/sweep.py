@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from .arguments import InputError, add_scenario, scenario_of, split_setting
 
@@ -31,7 +30,8 @@ def run(options: argparse.Namespace) -> int:
     scenario = scenario_of(options)
     over = [_axis(text) for text in options.over]
     metrics = options.metric or METRICS[scenario.kind]
-    _require_known(metrics, evaluate(scenario).values)
+    plan = evaluate(scenario)
+    _require_known(metrics, [*plan.values, *plan.withheld, *METRICS[scenario.kind]])
     try:
         rows = sweep(scenario, over, metrics, evaluate)
     except ScenarioError as error:
@@ -48,9 +48,9 @@ def _axis(text: str) -> tuple[str, list[str]]:
     return path, [value.strip() for value in values.split(",")]
 
 
-def _require_known(metrics: Sequence[str], values: Mapping[str, Any]) -> None:
+def _require_known(metrics: Sequence[str], known: Collection[str]) -> None:
     from ..core.errors import did_you_mean
 
     for key in metrics:
-        if key not in values:
-            raise InputError(f"--metric: no result is called {key!r}; {did_you_mean(key, values)}")
+        if key not in known:
+            raise InputError(f"--metric: no result is called {key!r}; {did_you_mean(key, known)}")

@@ -52,6 +52,7 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
         stages=sheet.stages,
         findings=() if many else tuple(findings(scenario, values, sheet, evaluate)),
         not_counted=sheet.not_counted,
+        withheld=sheet.withheld,
         terms=tuple(recorder.terms) if recorder else (),
     )
 

@@ -104,6 +104,8 @@ class Report:
     findings: tuple[Finding, ...] = ()
     #: What the ledgers do not count, by ledger name.
     not_counted: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Results that the plan would have if one request fitted.
+    withheld: tuple[str, ...] = ()
     #: All Terms in order of computation; empty unless recorded.
     terms: tuple[Term, ...] = ()
 
@@ -161,6 +163,7 @@ class Sheet:
     values: dict[str, Any] = field(default_factory=dict)
     #: Results for many plans at once that few ask for.
     later: Callable[[], dict[str, Any]] | None = None
+    withheld: tuple[str, ...] = ()
     communication: list[Traffic] = field(default_factory=list)
     points: list[Point] = field(default_factory=list)
     stages: dict[str, Any] = field(default_factory=dict)

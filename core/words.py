@@ -5,6 +5,8 @@ from __future__ import annotations
 from .units import digits, format_quantity
 
 GIB = 2.0**30
+#: Why a served plan has no rates.
+NO_ROOM = "Not one request fits into memory."
 #: Units of long times: how many of them make a day.
 SPANS = {"day": 1, "hour": 24, "minute": 1440}
 _INSTANTS = {

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from ..core import evaluate
 from ..core.report import Report
 from ..core.scenario import Scenario
+from ..core.words import NO_ROOM
 from ..core.working import Explanation, UnknownKeyError, explain_input, result_keys
 from .fonts import font, typeset
 from .formula import FormulaView
@@ -227,8 +228,9 @@ class WorkingPage(QWidget):
         try:
             explanation = explain_input(self._report, here.key, here.places, depth=2)
         except UnknownKeyError:
-            kind = self._report["kind"]
-            explanation = Explanation(here.key, f"No result of this {kind} plan has this name.", "–", None)
+            missing = f"No result of this {self._report['kind']} plan has this name."
+            why = NO_ROOM if here.key in self._report.withheld else missing
+            explanation = Explanation(here.key, why, "–", None)
         self._explanation = explanation
         self._show_trail()
         self.number.setText(typeset(explanation.text))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..cycle import idles_in_pipeline, tokens_per_cycle
 from ..report import Report
-from ..words import percent, seconds
+from ..words import NO_ROOM, percent, seconds
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks, milliseconds
 
@@ -59,8 +59,7 @@ class _Row:
 def latency(report: Report, _baseline: Report | None = None) -> Figure:
     """Two bars of the same length, one for the first token and one for each further one, cut into their parts."""
     if not report.holds_a_request:
-        empty, name = "Not one request fits into memory.", report.scenario.name
-        return Figure("latency", "No times", "", Axis(), Axis(), empty=empty, scenario=name)
+        return Figure("latency", "No times", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
     rows = list(_rows(report))
     return Figure(
         "latency",

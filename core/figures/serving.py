@@ -14,7 +14,7 @@ from ..report import Report
 from ..scenario import Scenario
 from ..serving.settings import settings_of
 from ..units import digits, format_quantity
-from ..words import count, plural, seconds
+from ..words import NO_ROOM, count, plural, seconds
 from .curves import Curve, along, crossing, runs
 from .figure import Axis, Figure, Line, Mark, Rule
 from .ticks import log_ticks, milliseconds
@@ -39,10 +39,10 @@ def concurrency_sweep(scenario: Scenario) -> Scenario:
 
 def serving(report: Report, curve: Report, baseline: Report | None = None) -> Figure:
     """Tokens/s of a GPU against seconds a token, both logarithmic. `curve` is the report of `concurrency_sweep`."""
+    if not report.holds_a_request:
+        return _empty(report, "No rates", NO_ROOM)
     if "serving.tpot_s" not in report or "serving.tpot_s" not in curve:
         return _empty(report, "No time per token", "An answer of one token or none has no time per token.")
-    if not report.holds_a_request:
-        return _empty(report, "No rates", "Not one request fits into memory.")
     requests, tpot, rate = _curve(curve)
     capacity = float(report.get("serving.held_requests", requests[-1]))
     target = float(report.scenario.serving.tpot_target)

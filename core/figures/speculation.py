@@ -12,7 +12,7 @@ from ..serving import steady
 from ..serving.drafting import Drafting
 from ..serving.plan import plan_of
 from ..units import digits
-from ..words import count, plural
+from ..words import NO_ROOM, count, plural
 from .curves import Curve, crossing
 from .figure import Axis, Figure, Line, Mark, Rule
 from .ticks import linear_ticks, log_ticks
@@ -33,6 +33,8 @@ class _Gains:
 
 def speculation(report: Report, _baseline: Report | None = None) -> Figure:
     """Gain of the plan's draft tokens, of four where it has none, against sequences that an engine decodes together."""
+    if not report.holds_a_request:
+        return Figure("speculation", "No tokens", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
     own = report.scenario.serving.speculative.draft_tokens
     drafts = own if own > 0 else _DRAFTS
     plan = plan_of(report.scenario, build(report.scenario.model))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..cycle import idles_in_pipeline, tokens_per_cycle
 from ..report import Report
-from ..words import percent, plural, seconds
+from ..words import NO_ROOM, percent, plural, seconds
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
 
@@ -61,8 +61,10 @@ class _Whole:
 
 def waterfall(report: Report, baseline: Report | None = None) -> Figure:
     """The parts of the time of a step or a token, each where the one above ends; the whole last."""
+    if not report.holds_a_request:
+        return Figure("waterfall", "No times", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
     whole = _whole(report)
-    before = _whole(baseline).parts if baseline else ()
+    before = _whole(baseline).parts if baseline and baseline.holds_a_request else ()
     total, rows = whole.total, (*whole.parts, _Part(whole.link, "in all", "whole", 0.0, whole.total))
     names = [row.name for row in rows]
     bars = [bar for place, row in enumerate(rows) for bar in _bars(place, row, report, whole)]

@@ -26,7 +26,8 @@ SLIPS = (10, 60, 1000)
 
 def serving_findings(plan: Plan, values: dict[str, Any]) -> list[Finding]:
     """All findings of a single plan."""
-    return [finding for rule in RULES for finding in rule(plan, values)]
+    running = RUNNING_RULES if values["serving.held_requests"] >= 1 else ()
+    return [finding for rule in (memory, *running, *RULES) for finding in rule(plan, values)]
 
 
 def _bytes(value: float) -> str:
@@ -62,10 +63,8 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
 
 
 def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
-    """Time to first token or time per token is over its target; a plan that holds no request has neither."""
+    """Time to first token or time per token is over its target."""
     serving = plan.scenario.serving
-    if values["serving.held_requests"] < 1:
-        return
     tpot, ttft = values.get("serving.tpot_s", 0.0), values["serving.ttft_s"]
     places = (values["serving.place_wait_s"], "for a place in the batch")
     waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
@@ -195,8 +194,8 @@ def impossible_measurement(plan: Plan, values: dict[str, Any]) -> Iterator[Findi
     yield Finding("measured-below-bound", "error", message, path, edits)
 
 
-RULES = (
-    memory,
+#: Rules that look at what requests see, of a plan that holds one.
+RUNNING_RULES = (
     missed_targets,
     much_prefill,
     saturated,
@@ -205,6 +204,8 @@ RULES = (
     separate_pools,
     large_chunks,
     kernel_ceiling,
+)
+RULES = (
     longer_than_context,
     *layout_findings.RULES,
     foreign_format,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
+
+import numpy as np
 
 from ..ledgers import compute, serving_memory
 from ..ledgers.serving_weights import expert_weights
@@ -16,19 +18,16 @@ from ..sums import add_token_flops, total_bytes, total_seconds
 from ..terms import is_recording
 from ..training import days
 from ..training.bottleneck import binding, longest, second_longest
-from . import bounds, points, pools, speculative
-from . import steady as steady_state
-from .bands import pool_band, request_bands, step_band
-from .chunks import chunk_values
+from . import bounds, points, speculative
+from .bands import pool_band, step_band
 from .collectives import Transfer
-from .cost import cost_values, price_band
 from .expert_ranks import expert_ranks
 from .findings import serving_findings
-from .goodput import tail_values
 from .iteration import Iteration
 from .measured import measured_values
 from .operators import Operator
 from .plan import Plan, plan_of
+from .request_values import later_values, request_values
 from .traffic import traffic
 
 NOT_COUNTED = {
@@ -55,24 +54,36 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
     values |= _whiteboard(plan) | _compute(plan) | _memory(plan)
     sheet.communication = traffic(scenario, plan.passes, plan.steady.decode)
     values |= _time(plan, values)
-    values |= _serving(plan, values["time.bound_s"])
-    if is_array(scenario.serving.output_tokens) or scenario.serving.output_tokens > 0:
-        values |= cost_values(plan.mean, plan.steady, plan.memory.replicas)
-        values |= price_band(values)
-    values |= _pools(plan) | measured_values(plan, values)
-    if is_array(*values.values()) and not is_recording():
-        sheet.later = partial(_later, plan)
-        return sheet
-    values |= _later(plan)
+    values |= _capacity(plan, values["time.bound_s"])
+    values |= measured_values(plan, values)
+    _add_requests(sheet, plan)
     if not is_array(*values.values()):
         sheet.points = points.points(plan)
         sheet.findings = serving_findings(plan, values)
     return sheet
 
 
-def _later(plan: Plan) -> dict[str, Any]:
-    """Results that take as long as all the others: tails, goodput, and the recommended chunk."""
-    return tail_values(plan) | chunk_values(plan)
+def _add_requests(sheet: Sheet, plan: Plan) -> None:
+    """What requests see, absent where not one of them fits; of many plans the costly part waits until it is asked for.
+
+    Plans of an array that hold no request have "not a number" in its place.
+    """
+    values, held = sheet.values, sheet.values["serving.held_requests"]
+    found = request_values(plan, values)
+    if is_array(*values.values(), *found.values()) and not is_recording():
+        sheet.later = lambda: _where_held(held, later_values(plan))
+    else:
+        found |= later_values(plan)
+    if is_array(held) or held >= 1:
+        values |= _where_held(held, found)
+    else:
+        sheet.withheld, sheet.later = tuple(found), None
+
+
+def _where_held(held: Number, found: dict[str, Any]) -> dict[str, Any]:
+    if not is_array(held) or (held >= 1).all():
+        return found
+    return {key: np.where(held >= 1, value, np.nan) for key, value in found.items()}
 
 
 def _whiteboard(plan: Plan) -> dict[str, Any]:
@@ -165,7 +176,6 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         days.link_floor(decode.hops.inside_bytes, accelerator.pcie),
     )
     inside = _inside(decode.allreduces, decode.gather, decode.exchange, decode.hops)
-    rate = days.throughput(tokens, step)
     rule = compute.step_flops(values["compute.rule_flops_per_token"], tokens)
     return {
         "communication.bytes_per_gpu": total_bytes([inside, across]),
@@ -185,8 +195,6 @@ def _time(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         "time.hfu": days.utilisation(values["compute.hardware_flops_per_step"], cluster.gpus, peak, step),
         "time.mfu_rule": days.utilisation(rule, cluster.gpus, peak, step),
         "time.mbu": days.bandwidth_utilisation(moved, accelerator.memory_bandwidth, step),
-        "time.tokens_per_s": rate,
-        "time.tokens_per_s_per_gpu": days.throughput_per_gpu(rate, cluster.gpus),
         **_shares(plan, exposed),
     }
 
@@ -223,24 +231,18 @@ def _shares(plan: Plan, exposed: Number) -> dict[str, Any]:
     }
 
 
-def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
+def _capacity(plan: Plan, bound: Number) -> dict[str, Any]:
+    """What the engines hold, and the physical bounds of what they would run."""
     memory, steady, accelerator = plan.memory, plan.steady, plan.scenario.cluster.accelerator
-    flops = steady.prefill.flops
-    peak, bandwidth = plan.passes.rates.blocks.peak, accelerator.memory_bandwidth
-    serving = plan.mean.serving
+    serving, peak = plan.mean.serving, plan.passes.rates.blocks.peak
     read = plan.passes.read_weights(memory.pass_weights, serving.prompt_tokens)
+    output, drafting = serving.output_tokens, steady.drafting
     values = {
-        "serving.ttft_s": steady.ttft,
-        "serving.ttft_bound_s": bounds.prompt_floor(flops, steady.prompt.chunks, peak, read, bandwidth),
-        "serving.running": serving_memory.all_sequences(steady.running, plan.decoding),
+        "serving.ttft_bound_s": bounds.prompt_floor(
+            steady.prefill.flops, steady.prompt.chunks, peak, read, accelerator.memory_bandwidth
+        ),
         "serving.replicas": memory.replicas,
         "serving.busy_replicas": memory.busy,
-        "serving.decode_step_s": steady.step,
-        "serving.over_ttft_target": bounds.over_target(steady.ttft, serving.ttft_target),
-        "serving.saturated": bounds.saturated(serving.request_rate, steady.requests),
-        "serving.place_wait_s": steady.place_wait,
-        "serving.prompt_queue_s": steady.queue,
-        "serving.requests_per_s": steady.requests,
         "serving.kv_bytes_per_token": memory.kv_per_token,
         "serving.kv_bytes_per_sequence": memory.kv_per_sequence,
         "serving.kv_bytes_per_token_per_gpu": memory.kv_per_token_per_gpu,
@@ -248,62 +250,7 @@ def _serving(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
         "serving.held_requests": memory.held_requests(plan.scenario.serving),
     }
-    output, drafting = serving.output_tokens, steady.drafting
-    values |= _speculative(plan) | _first_token_parts(plan)
-    if is_array(output) or output > 0:
-        values["serving.output_tokens_per_s"] = steady.output
     # a single token has no other before it
     if is_array(output) or output > 1:
-        values |= {
-            "serving.tpot_s": steady.tpot,
-            "serving.tpot_bound_s": speculative.token_floor(bound, drafting.tokens) if drafting else bound,
-            "serving.over_tpot_target": bounds.over_target(steady.tpot, serving.tpot_target),
-            "serving.token_step_s": steady.token,
-            "serving.prefill_share": bounds.prefill_share(steady.token, steady.tpot),
-        }
-    values |= pool_band(plan.scenario, memory.kv_budget, values["serving.kv_capacity_tokens"])
-    return values | request_bands(plan.scenario, plan.settings.device, values)
-
-
-def _pools(plan: Plan) -> dict[str, Any]:
-    """Engines of each kind, the cache that moves between them, and what the same engines would do together."""
-    found = plan.pools
-    if found is None:
-        return {}
-    values = {
-        "serving.prefill_engines": found.prefill,
-        "serving.decode_engines": found.decode,
-        "serving.prefill_engines_needed": found.prefill_needed,
-        "serving.decode_engines_needed": found.decode_needed,
-        "serving.kv_transfer_s": found.transfer,
-        "serving.kv_transfer_exposed_s": found.exposed,
-        "serving.tpot_over_together": pools.over_together(plan.steady.tpot, found.together.tpot),
-        "serving.requests_over_together": pools.over_together(plan.steady.requests, found.together.requests),
-    }
-    rate = plan.scenario.serving.request_rate
-    return values if is_array(rate) or rate > 0 else {key: v for key, v in values.items() if "needed" not in key}
-
-
-def _first_token_parts(plan: Plan) -> dict[str, Any]:
-    """What a time to first token is made of, beside the waits for a place and behind prompts."""
-    steady, engine = plan.steady, plan.settings.engine
-    return {
-        "serving.prompt_alone_s": steady.prompt_alone,
-        "serving.prompt_beside_s": steady_state.beside_seconds(steady.in_prompt, steady.prompt_alone),
-        "serving.iteration_wait_s": steady.wait,
-        "serving.interface_s": steady_state.interface_seconds(engine.t_request, engine.t_api),
-        "serving.step_lag_s": steady_state.lag_seconds(engine.lag, steady.tpot),
-    }
-
-
-def _speculative(plan: Plan) -> dict[str, Any]:
-    """Tokens a cycle, gain, and the batch from which there is none; that is absent where there always is one."""
-    drafting, own = plan.steady.drafting, plan.scenario.serving.speculative
-    if drafting is None:
-        tokens = speculative.tokens_per_cycle(own.acceptance, own.draft_tokens)
-        gain, crossover = speculative.speedup(tokens, own.draft_tokens, own.draft_cost, 1.0), None
-    else:
-        tokens, gain = drafting.tokens, plan.steady.gain
-        crossover = drafting.crossover(plan.steady.context)
-    values = {"serving.speculative_tokens_per_cycle": tokens, "serving.speculative_speedup": gain}
-    return values if crossover is None else values | {"serving.speculative_crossover_batch": crossover}
+        values["serving.tpot_bound_s"] = speculative.token_floor(bound, drafting.tokens) if drafting else bound
+    return values | pool_band(plan.scenario, memory.kv_budget, values["serving.kv_capacity_tokens"])

@@ -50,7 +50,7 @@ def test_every_model_is_served(model):
     numbers = {key: value for key, value in report.flat().items() if isinstance(value, float)}
     assert all(map(math.isfinite, numbers.values()))
     assert 0 < report["time.bound_s"] <= report["time.step_s"]
-    assert 0 < report["serving.ttft_bound_s"] <= report["serving.ttft_s"]
+    assert 0 < report["serving.ttft_bound_s"] <= report.get("serving.ttft_s", math.inf)
     parts = ("compute_s", "memory_s", "launch_s", "exposed_communication_s", "bubble_s")
     assert sum(report[f"time.{part}"] for part in parts) == pytest.approx(report["time.step_s"], rel=1e-9)
 
@@ -68,7 +68,8 @@ def test_arrays_are_the_scalars_side_by_side(model):
     for index in range(3):
         one = evaluate(with_all(plan, {path: values[index] for path, values in rows.items()})).flat()
         for key in ("memory.total_bytes", "memory.kv_budget_bytes", "time.step_s", "time.bound_s", "serving.ttft_s"):
-            assert np.broadcast_to(many[key], 3)[index] == pytest.approx(one[key], rel=1e-12), key
+            found, expected = np.broadcast_to(many[key], 3)[index], one.get(key, math.nan)
+            assert found == pytest.approx(expected, rel=1e-12, nan_ok=True), key
 
 
 @pytest.mark.parametrize("model", [V3, "gpt-oss-20b", *HYBRIDS])

@@ -101,8 +101,9 @@ def test_no_prediction_beats_the_bound(plan):
     report = evaluate(plan)
     assert report["time.bound_s"] <= report["time.low_s"] <= report["time.step_s"] <= report["time.high_s"]
     assert report["time.step_s"] <= report.get("serving.tpot_s", report["time.step_s"])
-    assert report["serving.running"] >= 0
-    assert report["serving.ttft_bound_s"] <= report["serving.ttft_s"]
+    if report.holds_a_request:
+        assert report["serving.running"] >= 0
+        assert report["serving.ttft_bound_s"] <= report["serving.ttft_s"]
     rounding = 1 + 1e-12  # a time at its floor, multiplied back
     assert 0 <= report["time.mfu"] <= rounding
     assert 0 <= report["time.mbu"] <= rounding
@@ -114,7 +115,8 @@ def test_no_plan_answers_more_prompts_than_its_devices_can_compute(plan):
     report = evaluate(plan)
     prompt = next(point for point in report.points if point.name == "whole prefill")
     devices = report["serving.replicas"] * plan.parallelism.pp
-    assert report["serving.requests_per_s"] * prompt.flops / report["roofline.peak_flops"] <= devices * (1 + 1e-9)
+    prompts = report.get("serving.requests_per_s", 0.0)
+    assert prompts * prompt.flops / report["roofline.peak_flops"] <= devices * (1 + 1e-9)
 
 
 def test_what_crosses_the_network_sets_the_floor_of_a_wide_group():

@@ -251,15 +251,6 @@ def test_a_plan_without_room_for_a_request_has_no_rates() -> None:
     assert not any("target" in finding.code for finding in report.findings)
 
 
-@pytest.mark.parametrize("name", ["serving", "latency"])
-def test_a_plan_without_room_for_a_request_has_no_charts_of_its_rates(name: str) -> None:
-    scenario = load_scenario("deepseek-v3-h200-serve").with_("serving.weight_format", "bf16")
-    chart = figure(name, scenario, evaluate(scenario))
-    assert chart.empty == "Not one request fits into memory."
-    assert not chart.marks
-    assert not chart.bars
-
-
 def test_the_load_chart_holds_as_many_requests_as_the_card_says() -> None:
     scenario = load_scenario("deepseek-v3-h200-serve").with_("serving.prompt_tokens", 32768)
     chart = figure("serving", scenario, evaluate(scenario))
