@@ -13,7 +13,7 @@ from ..report import Report
 from ..serving.settings import settings_of
 from ..training.stage_names import shown_stages, stage_number
 from ..units import format_quantity
-from ..words import GIB, gib, percent
+from ..words import GIB, gib, percent, plural
 from .figure import Axis, Bar, Figure, Label, Rule
 from .ticks import linear_ticks
 
@@ -44,6 +44,8 @@ _WORDS = {
 #: Items that are a part of the cache.
 _CACHE = ("kv_cache", "latent", "windows", "states")
 _MOST_ROWS = 8
+#: Half the height of a bar in rows, and how far above it a label stands, in text heights.
+_HALF_BAR, _RISE = 0.31, 0.8
 
 Items = dict[str, float]
 
@@ -71,7 +73,7 @@ def memory(report: Report, baseline: Report | None = None) -> Figure:
         Axis("", -0.6 - spread, len(rows) - 0.4 + spread, categories=tuple(name for name, _ in rows)),
         bars=tuple(bars),
         rules=(Rule("usable", "capacity", "x", usable, "solid", f"{gib(usable)} usable", _usable_hover(report)),),
-        labels=tuple(_total(i, items) for i, (_, items) in enumerate(rows) if "kv_free" not in items),
+        labels=tuple(label for i, (_, items) in enumerate(rows) for label in _labels(report, i, items)),
         key=_key(rows) + ((("baseline", "baseline"),) if ghosts else ()),
         columns=("GPU", *(f"{_WORDS.get(item, item)} [B]" for item in rows[0][1]), "total [B]", "usable [B]"),
         rows=tuple((name, *items.values(), sum(items.values()), usable) for name, items in _every_row(report)),
@@ -162,9 +164,15 @@ def _link(item: str) -> str:
     return f"memory.{whole.get(item, item)}_bytes"
 
 
-def _total(row: int, items: Items) -> Label:
+def _labels(report: Report, row: int, items: Items) -> Iterator[Label]:
+    """The total of a training GPU; over the cache of a serving one, the requests that it is to hold and can hold."""
     total = sum(items.values())
-    return Label(f"{gib(total)} GiB", total, row, bold=True)
+    if "kv_free" not in items:
+        yield Label(f"{gib(total)} GiB", total, row, bold=True)
+        return
+    asked, held = int(report.scenario.serving.concurrency), int(report["serving.held_requests"])
+    words = f"{plural(asked, 'request')}, room for {held}"
+    yield Label(words, total, row - _HALF_BAR, "right", _RISE, series="kv")
 
 
 def _kept(report: Report, limit: float, usable: float, rows: int, spread: float) -> Bar:

@@ -62,4 +62,4 @@ def test_expert_weights_of_training_are_told_apart_on_every_stage() -> None:
     assert layers.sum() == pytest.approx(58 + 1, abs=1e-6)  # and the prediction module's
     assert (stages["expert_weights"] <= stages["weights"]).all()
     names = [text for _, text in memory(report).key]
-    assert names[:3] == ["weights", "expert weights", "gradients"]
+    assert names[:4] == ["weights", "expert weights", "low-precision weights", "gradients"]

@@ -56,6 +56,13 @@ def test_the_ring_of_a_full_cache_is_where_that_plan_stands() -> None:
     assert ring.hover.startswith("23 fill the KV cache: 23 requests: 472 tok/s a GPU, 47.7 ms a token")
 
 
+@pytest.mark.parametrize("requests", [16, 64])
+def test_the_cache_says_how_many_requests_it_is_to_hold_and_can_hold(requests: int) -> None:
+    scenario = load_scenario(INT4).with_("serving.concurrency", requests)
+    (label,) = drawn("memory", scenario).labels
+    assert label.text == f"{requests} requests, room for 23"
+
+
 def test_the_knee_is_marked_on_the_curve() -> None:
     scenario = load_scenario("70b-bf16-8xa100-serve")
     knee = evaluate(scenario)["serving.knee_requests"]
