@@ -15,7 +15,7 @@ COMMANDS = {
     "eval": ("evaluation", "every number of a plan, or the working of one of them"),
     "chart": ("chart", "one chart as SVG, PNG, PDF or CSV"),
     "sweep": ("sweep", "a table over the values of one or more fields, as CSV"),
-    "simulate": ("simulation", "what the clients of a serving benchmark meet, iteration by iteration"),
+    "simulate": ("simulation", "what requests of a serving plan meet, iteration by iteration"),
     "validate": ("validation", "predictions beside published or own measurements, by source"),
     "measure": ("measuring", "what this machine reaches: matrix products and memory bandwidth, as a catalogue entry"),
     "calibrate": ("calibration", "machine constants fitted to a person's own runs"),

@@ -1,9 +1,13 @@
-"""`triledger simulate`: a benchmark of a serving plan, iteration by iteration, beside its steady state."""
+"""`triledger simulate`: a serving plan iteration by iteration, beside its steady state.
+
+Clients that ask again when they are answered or, where the plan has a request rate, requests that come at random.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -18,26 +22,32 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     parser.add_argument("--rounds", type=_positive, default=10.0, metavar="N", help="requests a client (default 10)")
-    parser.add_argument("--requests", type=_positive, metavar="N", help="requests of each engine, instead of rounds")
+    text = "requests of each engine, instead of rounds; at a request rate 2000 by default"
+    parser.add_argument("--requests", type=_positive, metavar="N", help=text)
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def run(options: argparse.Namespace) -> int:
     from ..core.model.layers import build
     from ..core.serving.plan import plan_of
-    from ..core.serving.simulation import benchmark
+    from ..core.serving.simulation import arriving, benchmark
+    from ..core.words import NO_ROOM
 
     scenario = scenario_of(options)
     if scenario.kind != "serving":
         raise InputError(f"simulate: {scenario.name} is a {scenario.kind} plan; only serving plans are simulated")
-    if scenario.serving.request_rate > 0:
-        raise InputError("serving.request_rate: a simulated benchmark is a closed loop (0 does)")
     if scenario.serving.disaggregated:
         raise InputError("serving.disaggregated: separate pools are not simulated (false does)")
+    if scenario.serving.speculative.draft_tokens > 0:
+        raise InputError("serving.speculative.draft_tokens: drafts are not simulated (0 does)")
     if scenario.serving.output_tokens < 1:
         raise InputError("serving.output_tokens: a simulated benchmark needs answers (1 or more does)")
     plan = plan_of(scenario, build(scenario.model))
-    found = benchmark(plan, options.requests, options.rounds)
+    if plan.memory.held_requests(scenario.serving) < 1:
+        print(f"triledger: {scenario.name}: {NO_ROOM[0].lower()}{NO_ROOM[1:-1]}", file=sys.stderr)
+        return 1
+    arrive = scenario.serving.request_rate > 0
+    found = arriving(plan, options.requests) if arrive else benchmark(plan, options.requests, options.rounds)
     if options.format == "json":
         from dataclasses import asdict
 
@@ -58,22 +68,32 @@ def _positive(text: str) -> float:
 
 
 def _text(plan: Plan, found: Benchmark) -> Iterator[str]:
+    from ..core.serving.goodput import tail_values
     from ..core.units import digits, format_quantity
 
     def seconds(*values: float) -> list[str]:
         return [format_quantity(value, "seconds") for value in values]
 
-    state = plan.steady
-    yield f"{plan.scenario.name}: {found.requests} requests of {found.clients} clients to each engine"
+    state, rate = plan.steady, plan.scenario.serving.request_rate
+    asked = f"of {found.clients} clients" if found.clients else f"at random, {digits(rate)} requests/s in all,"
+    yield f"{plan.scenario.name}: {found.requests} requests {asked} to each engine"
     yield ""
-    times = (("time to first token", found.ttft, state.ttft), ("time per output token", found.tpot, state.tpot))
+    tails = tail_values(plan) if rate > 0 else {}
+    times = (("time to first token", found.ttft, "ttft"), ("time per output token", found.tpot, "tpot"))
     rows = [
-        (name, *seconds(each.mean, each.p50, each.p90, each.p99, steady))
-        for name, each, steady in times
+        (
+            name,
+            *seconds(each.mean, each.p50, each.p90, each.p99, getattr(state, key)),
+            *([*seconds(tails[f"serving.p99_{key}_s"])] if tails else []),
+        )
+        for name, each, key in times
         if each is not None
     ]
-    yield from aligned([("", "mean", "median", "90 %", "99 %", "steady state"), *rows], "<>>>>>")
+    heads = ("", "mean", "median", "90 %", "99 %", "steady state", *(["its 99 %"] if tails else []))
+    yield from aligned([heads, *rows], "<" + ">" * (len(heads) - 1))
     yield ""
     output, steady = (format_quantity(value, "tokens/s") for value in (found.output, state.output))
-    rate, span = digits(found.answered), format_quantity(found.seconds, "seconds")
-    yield f"  {output}, {rate} requests/s for {span}; steady state {steady}"
+    answered, span = digits(found.answered), format_quantity(found.seconds, "seconds")
+    yield f"  {output}, {answered} requests/s for {span}; steady state {steady}"
+    if rate > state.requests:
+        yield f"  saturated: {digits(state.requests)} requests/s can be answered, so waits grow with the run"

@@ -1,7 +1,8 @@
 """What a scheduler runs in which iteration: prompts, decoding sequences and their context, and who finishes.
 
-Clients ask again as soon as they are answered, so nothing here depends on how long an iteration takes: the schedule is
-counted first, and a clock put to it afterwards (`simulation`). Between two events the decode iterations are one row.
+Clients of a closed loop ask again as soon as they are answered, so nothing there depends on how long an iteration
+takes: the schedule is counted first, and a clock put to it afterwards (`simulation`). Requests that come at random need
+the clock at every iteration (`open_loop`). Between two events the decode iterations are one row.
 Left out: preemption. An engine that lets sequences grow stops admitting when its cache is full.
 Sources: Yu 2022 (Orca) for iterations, Agrawal 2024 (Sarathi-Serve, arXiv 2403.02310) for prompts cut into chunks.
 """
@@ -9,6 +10,7 @@ Sources: Yu 2022 (Orca) for iterations, Agrawal 2024 (Sarathi-Serve, arXiv 2403.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -57,33 +59,56 @@ class Schedule:
 @lru_cache(maxsize=32)
 def schedule(requests: Requests, clients: int, limits: Limits) -> Schedule:
     """The iterations of one engine until all requests are answered; clients have one request each at a time."""
-    loop = _Loop(requests, clients, limits)
+    loop = Loop(requests, clients, limits)
     while loop.unanswered:
         loop.iterate()
-    rows = np.array(loop.rows).T
-    ends = (np.array(each) for each in (loop.came, loop.first, loop.last, requests.outputs))
-    return Schedule(*rows, *ends)
+    return loop.schedule()
 
 
-class _Loop:
+class Loop:
+    """The scheduler of one engine: requests that are sent wait, are admitted, decode together and are answered."""
+
     def __init__(self, requests: Requests, clients: int, limits: Limits) -> None:
         self.requests, self.limits = requests, limits
         count = len(requests.prompts)
         self.rows: list[tuple[float, ...]] = []
         self.came, self.first, self.last = [0] * count, [0] * count, [0] * count
         self.waiting = deque(range(min(clients, count)))
-        self.next, self.unanswered = len(self.waiting), count
+        #: The request that is sent next, and whether an answer sends it.
+        self.next, self.again = len(self.waiting), clients > 0
+        self.unanswered = count
         #: The prompt of which a part has run: request and tokens done.
         self.partial: tuple[int, int] | None = None
         #: Decoding requests by the decode step that ends them, of which `step` are done.
         self.running: list[tuple[int, int]] = []
         self.step = self.context = self.cached = 0
 
-    def iterate(self) -> None:
-        """One iteration with prompts where some may run, else decode iterations until a request is answered."""
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing runs."""
+        return not (self.waiting or self.partial or self.running)
+
+    def send(self) -> None:
+        """The next request comes."""
+        self.came[self.next] = len(self.rows)
+        self.waiting.append(self.next)
+        self.next += 1
+
+    def schedule(self) -> Schedule:
+        """What was run until now."""
+        ends = (np.array(each) for each in (self.came, self.first, self.last, self.requests.outputs))
+        return Schedule(*np.array(self.rows).T, *ends)
+
+    def iterate(self, most: Callable[[int, float], int] | None = None) -> None:
+        """One iteration with prompts where some may run, else decode iterations until a request is answered.
+
+        `most` says how many decode iterations with some sequences of a mean context there are until another comes.
+        """
         chunks, complete = self._admit()
         decoding = 0 if chunks and self.limits.prefill_first else len(self.running)
         steps = 1 if chunks else self.running[0][0] - self.step
+        if most and steps > 1:
+            steps = min(steps, most(decoding, self.limits.shared + self.context / decoding))
         mean = self.limits.shared + self.context / decoding + (steps - 1) / 2 if decoding else 0.0
         self.rows.append((steps, decoding, mean, *_together(chunks)))
         if decoding:
@@ -150,10 +175,8 @@ class _Loop:
         self.last[request] = len(self.rows)
         self.cached -= held
         self.unanswered -= 1
-        if self.next < len(self.came):
-            self.came[self.next] = len(self.rows)
-            self.waiting.append(self.next)
-            self.next += 1
+        if self.again and self.next < len(self.came):
+            self.send()
 
 
 def _together(chunks: list[tuple[int, int]]) -> tuple[float, ...]:

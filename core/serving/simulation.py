@@ -1,12 +1,13 @@
-"""A benchmark of an engine, iteration by iteration: what clients wait when all of them start together.
+"""A benchmark of an engine, iteration by iteration: what requests meet.
 
-The schedule is counted (`schedule`), then all its iterations are timed at once by the same `Pass` as everything else.
-Means and percentiles are over all requests, those of the first wave included, as benchmarks report them.
+Clients of a closed loop start together: the schedule is counted (`schedule`), then all its iterations are timed at once
+by the same `Pass` as everything else. Means and percentiles are over all requests, those of the first wave included, as
+benchmarks report them. Requests at a rate come at random (`open_loop`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +16,15 @@ from ..scenario import Scenario
 from ..terms import plain
 from . import steady
 from .iteration import Pass
+from .open_loop import arrivals, run
 from .plan import Plan
 from .requests import Requests
 from .schedule import Limits, Schedule, schedule
 
 #: Requests of a benchmark for each client.
 ROUNDS = 10
+#: Requests that come at random to each engine: twenty of them are the unlucky one in a hundred.
+ARRIVALS = 2000
 #: Most requests that are simulated; the mean of more is the same.
 MOST_REQUESTS = 6000
 
@@ -40,6 +44,7 @@ class Benchmark:
     """What a benchmark of a plan shows; times in seconds, rates of all engines together."""
 
     requests: int
+    #: Clients that ask again when they are answered; 0 at a request rate.
     clients: int
     ttft: Spread
     tpot: Spread | None
@@ -54,28 +59,58 @@ def benchmark(plan: Plan, requests: float | None = None, rounds: float = ROUNDS)
     Clients beyond the requests stay idle. The plan's numbers are single; constants of machine and engine may be arrays,
     as they do not change the schedule.
     """
-    serving, parallel = plan.scenario.serving, plan.scenario.parallelism
-    pipeline = int(parallel.pp)
+    pipeline = int(plan.scenario.parallelism.pp)
     asked, most = (_share(value, pipeline) for value in (plan.memory.asked, plan.steady.running))
     wanted = _share(requests, pipeline) if requests else round(rounds * min(asked, max(most, 1)))
     count = max(1, min(wanted, MOST_REQUESTS))
     clients = min(asked, count)
-    sent = Requests.of(serving.prompt_tokens, serving.output_tokens, count, serving.lengths)
     limits = limits_of(plan)
-    rows = schedule(sent.beyond(limits.shared), clients, limits)
-    engine, engines = plan.settings.engine, plan.memory.busy * pipeline
-    ends = _ends(plan.scenario, plan.passes, rows, engine.pipeline)
-    total, outputs = ends[-1], rows.outputs.sum()
-    tpot = _tpot(rows, ends)
+    rows = schedule(_sent(plan, count, limits), clients, limits)
+    ends = _ends(plan.scenario, plan.passes, rows, plan.settings.engine.pipeline)
+    return _met(plan, rows, ends[rows.came], ends, clients)
+
+
+def arriving(plan: Plan, requests: float | None = None) -> Benchmark:
+    """Requests at random, at the plan's request rate, dealt to its engines in turn; so many to each engine.
+
+    The first tenth of them, which finds engines empty, is run and not counted. No number of the plan is an array.
+    """
+    pipeline, rate = int(plan.scenario.parallelism.pp), plan.scenario.serving.request_rate
+    count = min(_share(requests, pipeline) if requests else ARRIVALS, MOST_REQUESTS)
+    limits = limits_of(plan)
+    limits = replace(limits, sequences=min(limits.sequences, _share(plan.memory.asked, pipeline)))
+    times = arrivals(rate, count, int(plan.memory.busy) * pipeline)
+
+    def clock(sequences: float, context: float, *chunks: float) -> float:
+        return _seconds(plan.scenario, plan.passes, plan.settings.engine.pipeline, sequences, context, *chunks)
+
+    rows, ends = run(_sent(plan, count, limits), times, limits, clock)
+    return _met(plan, rows, times[:, None], ends[:, None], 0, count // 10)
+
+
+def _sent(plan: Plan, count: int, limits: Limits) -> Requests:
+    serving = plan.scenario.serving
+    return Requests.of(serving.prompt_tokens, serving.output_tokens, count, serving.lengths).beyond(limits.shared)
+
+
+def _met(plan: Plan, rows: Schedule, came: np.ndarray, ends: np.ndarray, clients: int, warming: int = 0) -> Benchmark:
+    """What requests met that came at some seconds, without the first of them; `ends` are those of the rows.
+
+    Rates are those of all requests.
+    """
+    pipeline, engine = int(plan.scenario.parallelism.pp), plan.settings.engine
+    engines, total = plan.memory.busy * pipeline, ends[-1]
+    counted = slice(warming, None)
+    tpot = _tpot(rows, ends, counted)
     wait = engine.t_request + engine.t_api + (engine.lag * tpot.mean if tpot else 0.0)
-    ttft = ends[rows.first] - ends[rows.came] + wait
+    ttft = ends[rows.first[counted]] - came[counted] + wait
     return Benchmark(
-        requests=count * pipeline,
+        requests=len(ttft) * pipeline,
         clients=clients * pipeline,
         ttft=_spread(ttft),
         tpot=tpot,
-        output=_one(engines * outputs / total),
-        answered=_one(engines * count / total),
+        output=_one(engines * rows.outputs.sum() / total),
+        answered=_one(engines * len(rows.outputs) / total),
         seconds=_one(total),
     )
 
@@ -101,38 +136,43 @@ def _share(value: Number, pipeline: int) -> int:
 
 def _ends(scenario: Scenario, passes: Pass, rows: Schedule, reached: Number) -> np.ndarray:
     """Seconds from the start to the end of each row, with a 0 before; a column for each value of array constants."""
-    prompts, pipeline = rows.prompts > 0, scenario.parallelism.pp
-    parts = []
+    prompts, parts = rows.prompts > 0, []
     for mask in (~prompts, prompts):
-        sequences, context, count, tokens, pairs, keys, repeats = (
-            column[mask][:, None]
-            for column in (
-                rows.sequences,
-                rows.context,
-                rows.prompts,
-                rows.tokens,
-                rows.pairs,
-                rows.keys,
-                rows.repeats,
-            )
-        )
-        if mask is prompts:
-            iteration = passes.mixed(sequences, context, count, tokens / count, pairs / count, keys)
-        else:
-            iteration = passes.decode(sequences, context)
-        parts.append(steady.pipelined_seconds(iteration.seconds, pipeline, sequences, reached) * repeats)
+        decoding = (rows.sequences, rows.context)
+        chunks = (rows.prompts, rows.tokens, rows.pairs, rows.keys) if mask is prompts else ()
+        repeats, *numbers = (column[mask][:, None] for column in (rows.repeats, *decoding, *chunks))
+        parts.append(_seconds(scenario, passes, reached, *numbers) * repeats)
     seconds = np.zeros((len(prompts) + 1, max(part.shape[1] for part in parts)))
     seconds[1:][~prompts], seconds[1:][prompts] = parts
     return np.cumsum(seconds, axis=0)
 
 
-def _tpot(rows: Schedule, ends: np.ndarray) -> Spread | None:
+def _seconds(
+    scenario: Scenario,
+    passes: Pass,
+    reached: Number,
+    sequences: Number,
+    context: Number,
+    count: Number = 0,
+    tokens: Number = 0,
+    pairs: Number = 0,
+    keys: Number = 0,
+) -> Number:
+    """Time of an iteration of decoding sequences and, where there are some, chunks of prompts."""
+    if is_array(count) or count:
+        iteration = passes.mixed(sequences, context, count, tokens / count, pairs / count, keys)
+    else:
+        iteration = passes.decode(sequences, context)
+    return steady.pipelined_seconds(iteration.seconds, scenario.parallelism.pp, sequences, reached)
+
+
+def _tpot(rows: Schedule, ends: np.ndarray, counted: slice) -> Spread | None:
     """Time per token after the first; None where no request has a second one."""
-    several = rows.outputs > 1
+    first, last, outputs = (each[counted] for each in (rows.first, rows.last, rows.outputs))
+    several = outputs > 1
     if not several.any():
         return None
-    spans = ends[rows.last[several]] - ends[rows.first[several]]
-    return _spread(spans / (rows.outputs[several] - 1)[:, None])
+    return _spread((ends[last[several]] - ends[first[several]]) / (outputs[several] - 1)[:, None])
 
 
 def _spread(times: np.ndarray) -> Spread:

@@ -59,9 +59,27 @@ def test_a_simulated_benchmark_stands_beside_the_steady_state(run) -> None:
     assert found["ttft"]["mean"] <= found["ttft"]["p99"]
 
 
-def test_what_is_no_closed_loop_is_not_simulated(refused) -> None:
+def test_requests_that_come_at_random_stand_beside_the_formulas_of_waits(run) -> None:
+    asked = ("simulate", SERVING, "--set", "serving.request_rate=2", "--requests", "100")
+    status, out, _ = run(*asked)
+    assert status == 0
+    assert "90 requests at random, 2.00 requests/s" in out
+    assert "its 99 %" in out
+    assert "saturated" not in out
+    assert json.loads(run(*asked, "--format", "json")[1])["clients"] == 0
+    assert "saturated: " in run("simulate", SERVING, "--set", "serving.request_rate=99", "--requests", "50")[1]
+
+
+def test_a_plan_without_room_for_a_request_is_not_simulated(run) -> None:
+    status, out, error = run("simulate", SERVING, "--set", "cluster.gpus=1", "--set", "parallelism.tp=1")
+    assert (status, out) == (1, "")
+    assert error.strip().endswith("not one request fits into memory")
+
+
+def test_what_cannot_be_simulated_is_refused(refused) -> None:
     assert "only serving plans" in refused("simulate", TRAINING)
-    assert "serving.request_rate" in refused("simulate", SERVING, "--set", "serving.request_rate=2")
+    drafts = "serving.speculative.draft_tokens"
+    assert drafts in refused("simulate", SERVING, "--set", f"{drafts}=4")
     assert "serving.output_tokens" in refused("simulate", SERVING, "--set", "serving.output_tokens=0")
     assert "--rounds" in refused("simulate", SERVING, "--rounds", "0")
 
