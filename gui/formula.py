@@ -38,6 +38,8 @@ _SIZE = 15
 #: Sizes that are tried in turn, with the left side kept beside what follows it or not.
 _TRIES = ((_SIZE, True), (13, True), (_SIZE, False), (13, False), (11, False))
 _GAP, _BAR, _INDENT = 3.0, 1.2, 22.0
+#: How small a part that cannot be broken may become, of the least size.
+_LEAST_SCALE = 0.75
 
 
 @dataclass
@@ -241,6 +243,8 @@ class FormulaView(QWidget):
         self.text = ""
         self._theme = theme
         self._lines: list[list[Box]] = []
+        #: What cannot be broken is painted this much smaller.
+        self._scale = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def set_theme(self, theme: Theme) -> None:
@@ -263,6 +267,7 @@ class FormulaView(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.text), _BAR))
+        painter.scale(self._scale, self._scale)
         top = _GAP
         for number, line in enumerate(self._lines):
             row = Row(line)
@@ -274,12 +279,14 @@ class FormulaView(QWidget):
         return QSize(200, self._height())
 
     def _height(self) -> int:
-        return round(sum(row.above + row.below + 2 * _GAP for row in map(Row, self._lines)))
+        return round(self._scale * sum(row.above + row.below + 2 * _GAP for row in map(Row, self._lines)))
 
     def _lay_out(self) -> None:
         for size, joined in _TRIES if self.text else ():
             self._lines = _broken(boxes_of(self.text, size), self.width(), joined)
-            if all(Row(line).width + _INDENT * (place > 0) <= self.width() for place, line in enumerate(self._lines)):
+            widest = max(Row(line).width + _INDENT * (place > 0) for place, line in enumerate(self._lines))
+            self._scale = min(1.0, max(_LEAST_SCALE, self.width() / widest))
+            if self._scale == 1.0:
                 break
         self.setFixedHeight(self._height())
         self.update()

@@ -57,8 +57,8 @@ class InputTable(QTableWidget):
             QTableView {{ background: {theme.surface}; alternate-background-color: {theme.hover}; color: {theme.text};
                 selection-background-color: {theme.accent_soft}; selection-color: {theme.accent}; outline: 0; }}
             QTableView::item {{ padding: 0 6px; border: 0; }}
-            QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0;
-                padding: 0 6px; }}
+            QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0; }}
+            QHeaderView::section {{ padding: 0 9px; }}
             """
         )
         self._fill()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from ..core.ledgers.tables import Table
+from .controls.labels import ElidedLabel
 from .fonts import font, typeset
 from .ledger_table import LedgerTable
 from .theme import Theme, page_style
@@ -17,7 +18,7 @@ class TablePage(QWidget):
 
     def __init__(self, choices: Sequence[str] = (), asks: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.table, self.title, self.notes = LedgerTable(asks=asks), QLabel(), QLabel()
+        self.table, self.title, self.notes = LedgerTable(asks=asks), ElidedLabel(), QLabel()
         self.title.setFont(font(13, bold=True))
         self.notes.setObjectName("notes")
         self.notes.setWordWrap(True)
@@ -57,6 +58,7 @@ class TablePage(QWidget):
         self.table.set_table(table)
         self.table.setAccessibleName(table.title)
         say(self.title, typeset(table.title))
+        self.title.setToolTip(table.title)
         say(self.notes, typeset(notes))
 
 

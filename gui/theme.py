@@ -232,7 +232,8 @@ def page_style(theme: Theme) -> str:
     QLabel#notes {{ color: {theme.muted}; font-size: 12px; }}
     QTableView {{ background: {theme.surface}; alternate-background-color: {theme.hover}; color: {theme.text};
         selection-background-color: {theme.accent_soft}; selection-color: {theme.text}; }}
-    QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0;
-        padding: 0 8px; }}
+    QHeaderView, QHeaderView::section {{ background: {theme.surface}; color: {theme.muted}; border: 0; }}
+    QHeaderView::section {{ padding: 0 11px; }}
     QTableView::item {{ padding: 0 8px; }}
+    QAbstractScrollArea::corner {{ background: transparent; border: 0; }}
     """

@@ -11,7 +11,7 @@ from ..words import percent, seconds
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks
 
-_MOST_ROWS = 7
+_MOST_ROWS = 6
 _GB = 1e9
 
 
@@ -62,7 +62,7 @@ def communication(report: Report, baseline: Report | None = None) -> Figure:
 
 
 def _rows(report: Report) -> list[_Row]:
-    """The rows by bytes, the smallest ones summed where there are more than seven."""
+    """The rows by bytes, the smallest ones summed where there are more than six."""
     sent = [(number, t) for number, t in enumerate(report.communication) if t.bytes_per_gpu > 0]
     traffic = sorted(sent, key=lambda row: -row[1].bytes_per_gpu)
     most = _MOST_ROWS - 1 if len(traffic) > _MOST_ROWS else _MOST_ROWS

@@ -28,7 +28,7 @@ _EACH = (
     ("time.launch_s", "launches and host", "launch"),
 )
 _DRAFTS = ("serving.speculative_speedup", "drafts and checks", "drafts")
-_OTHERS = ("serving.prefill_share", "prompts of others", "straggler")
+_OTHERS = ("serving.prefill_share", "prompts of others", "prompts")
 #: Parts below this share are left out, and those below the other have no number in the bar.
 _LEAST, _NAMED = 2e-3, 0.08
 

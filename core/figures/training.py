@@ -18,6 +18,8 @@ from .ticks import log_ticks, power_ticks
 
 #: Days asked for where a long plan has no deadline.
 _USUAL = 90.0
+#: Days up to which all of a chart is in hours.
+_SHORT = 4.0
 _HOVERS = {
     "physical bound": "physical bound: what no software can beat",
     "whiteboard": "whiteboard: 6 · parameters · tokens over peak and the stated MFU",
@@ -80,13 +82,14 @@ def training_days(report: Report, curve: Report, baseline: Report | None = None)
     bottom, top = min(everything) / 1.3, max(everything) * 1.3
     # room on the right for the names of the lines
     left, right = gpus[0] / 1.1, gpus[-1] * 1.2 * (gpus[-1] / gpus[0]) ** 0.25
+    word, unit = ("days", 1.0) if top > _SHORT else ("hours", 1 / 24)
     area = Band("band", "prediction", gpus, line.low, line.high, "range of the prediction")
     return Figure(
         "training",
         _title(report, line, aim),
         _subtitle(report, line),
         Axis("GPUs", left, right, True, power_ticks(left, gpus[-1] * 1.1)),
-        Axis("days", bottom, top, True, log_ticks(bottom, top)),
+        Axis(word, bottom, top, True, log_ticks(bottom, top, unit), unit=unit),
         lines=tuple(_lines(line)) if len(gpus) > 1 else (),
         bands=(area,) if line.low and line.high else (),
         marks=tuple(marks),

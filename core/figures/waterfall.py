@@ -15,7 +15,7 @@ from .ticks import linear_ticks
 #: What comes on top of the kernels of a training step, in this order: result, name, series.
 _TRAINING = (
     ("time.bubble_s", "bubble", "bubble"),
-    ("time.uneven_s", "uneven stages", "bubble"),
+    ("time.uneven_s", "uneven stages", "uneven"),
     ("time.exposed_communication_s", "exposed traffic", "communication"),
     ("time.optimizer_s", "optimizer", "optimizer"),
     ("time.straggler_s", "stragglers", "straggler"),

@@ -11,6 +11,8 @@ from ..ink import Ink
 Range = tuple[float, float]
 
 TICK = 11
+#: Where the key begins: below the names of rows and the ticks, so that it has the whole width.
+KEY = 2.0
 _GAP = 8.0
 _ROW = 17.0
 _SWATCH = 9.0
@@ -19,8 +21,10 @@ _BETWEEN = 16.0
 _LEAST = 48.0
 #: Pixels that a row of bars needs, with its name beside it or above it.
 _PITCH, _PITCH_ABOVE = 19.0, 28.0
-#: The part of that with which rows still do where all of them are then seen.
-_CLOSE = 0.9
+#: The parts of those with which rows still do where all of them are then seen.
+_CLOSE, _CLOSE_ABOVE = 0.9, 0.97
+#: Pixels between ticks, one below the other.
+_APART = TICK + 3
 
 
 @dataclass(frozen=True)
@@ -77,15 +81,16 @@ def view_range(axis: Axis) -> Range:
 
 def rows_in(axis: Axis, height: float) -> float:
     """How much of an axis of rows a height has room for, in rows; at least one."""
-    rows, room = axis.high - axis.low, height / (_PITCH_ABOVE if axis.above else _PITCH)
-    return rows if room >= _CLOSE * rows else max(1.0, room)
+    pitch, close = (_PITCH_ABOVE, _CLOSE_ABOVE) if axis.above else (_PITCH, _CLOSE)
+    rows, room = axis.high - axis.low, height / pitch
+    return rows if room >= close * rows else max(1.0, room)
 
 
 def margins(figure: Figure, ink: Ink, width: float) -> Margins:
     """The room that the texts around the plot need in a picture of a width."""
     left = _left(figure, ink, width)
     last = ink.text(figure.x.ticks[-1][1], size=TICK).width / 2 if figure.x.ticks else 0.0
-    rows = len(key_rows(figure, ink, width - left - _GAP))
+    rows = len(key_rows(figure, ink, width - KEY - 2 * _GAP))
     return Margins(left, _ROW + 2 if figure.y.label else _GAP, max(last, 2 * _GAP), (1 + rows) * _ROW + 4)
 
 
@@ -100,7 +105,7 @@ def _left(figure: Figure, ink: Ink, width: float) -> float:
 
 def key_rows(figure: Figure, ink: Ink, width: float) -> list[list[tuple[float, str, str]]]:
     """The key below the plot as rows of (x offset, series, text); the last row leaves room for the x axis label."""
-    reserved = ink.text(figure.x.label, size=TICK).width + _BETWEEN if figure.x.label else 0.0
+    reserved = ink.text(figure.x.label, size=TICK).width if figure.x.label else 0.0
     rows: list[list[tuple[float, str, str]]] = [[]]
     offset = 0.0
     for series, text in figure.key:
@@ -146,8 +151,8 @@ def spaced(axis: Axis, visible: Range, height: float) -> Axis:
     """The axis without the ticks that would touch one above them; the uppermost, which may be a peak, stays."""
     kept: list[tuple[float, str]] = []
     for tick in reversed(() if axis.categories else axis.ticks):
-        gap = (axis.view(kept[-1][0]) - axis.view(tick[0])) / (visible[1] - visible[0]) * height if kept else TICK + 1
-        if gap >= TICK + 1:
+        gap = (axis.view(kept[-1][0]) - axis.view(tick[0])) / (visible[1] - visible[0]) * height if kept else _APART
+        if gap >= _APART:
             kept.append(tick)
     return axis if axis.categories else replace(axis, ticks=tuple(reversed(kept)))
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter, QPolygonF
 from ...core.figures.figure import Band, Bar, Figure, Line, Mark, Rule
 from ...core.figures.lettering import Text
 from ..ink import BAND, PALE, Ink
-from .frame import TICK, Frame, key_rows
+from .frame import KEY, TICK, Frame, key_rows
 from .hover import Element
 
 _ROW = 17.0
@@ -87,11 +87,11 @@ class Brushwork:
     def _key(self) -> None:
         frame = self.frame
         y = frame.bottom + _ROW + 4
-        rows = key_rows(self.figure, self.ink, frame.right - frame.left)
+        rows = key_rows(self.figure, self.ink, frame.right - KEY)
         for row in rows:
             for offset, series, text in row:
-                self.painter.fillRect(QRectF(frame.left + offset, y + 3, 9, 9), self.ink.brush(series))
-                self._write(text, frame.left + offset + 14, y, 0.0)
+                self.painter.fillRect(QRectF(KEY + offset, y + 3, 9, 9), self.ink.brush(series))
+                self._write(text, KEY + offset + 14, y, 0.0)
             y += _ROW
         if frame.x.label:
             self._write(frame.x.label, frame.right, y - _ROW, 1.0)

@@ -315,9 +315,9 @@ def test_bars_are_bytes_and_their_solid_part_is_exposed_time() -> None:
 def test_rows_are_sorted_and_the_smallest_are_summed() -> None:
     rows = tuple(traffic_row(f"row {k}", "all-reduce", "scale-up", k * 1e9, (1.0, 0.5)) for k in range(1, 11))
     chart = communication(replace(training_report(), communication=rows))
-    assert len(chart.y.categories) == 7
+    assert len(chart.y.categories) == 6
     assert chart.y.categories[0].startswith("row 10: all-reduce")
-    assert chart.y.categories[-1] == "4 smaller ones"
+    assert chart.y.categories[-1] == "5 smaller ones"
     assert sum(bar.length for bar in chart.bars) == pytest.approx(55e9)
     assert len(chart.rows) == 10
 
@@ -376,6 +376,14 @@ def test_the_number_of_gpus_for_a_deadline_is_a_legal_one() -> None:
     assert legal(taken)
     assert evaluate(taken)["training.days"] == pytest.approx(float(found[2]), rel=5e-3)
     assert float(found[2]) <= 90
+
+
+def test_a_short_training_is_drawn_in_hours() -> None:
+    scenario = load_scenario("8b-qlora-1xrtx4090-train")
+    chart = figure("training", scenario, evaluate(scenario))
+    assert chart.y.label == "hours"
+    assert {text: at for at, text in chart.y.ticks}["10"] == pytest.approx(10 / 24)
+    assert training_figure().y.label == "days"
 
 
 def test_every_number_of_gpus_on_the_curve_tells_its_days_and_cost() -> None:

@@ -76,6 +76,8 @@ def test_every_bar_starts_where_the_one_before_ends() -> None:
     )
     assert chart.title == "41 % of the time is at peak; kernels below it cost 24 %"
     assert all(chart.x.low <= end <= chart.x.high for _, end in ends(chart))
+    losses = chart.bars[2:-1]
+    assert len({bar.series for bar in losses}) == len(losses), "each part has a colour of its own"
 
 
 def test_every_part_is_linked_to_a_result_that_shows_its_working() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from triledger.core.measured.comparison import by_source
@@ -12,6 +13,7 @@ from triledger.core.measured.errors import shipped_errors
 from triledger.core.measured.similar import most_similar
 from triledger.gui.evidence import EvidencePage
 from triledger.gui.menus import Menus
+from triledger.gui.panels import WIDTH
 from triledger.gui.theme import DARK
 from triledger.gui.window import Window
 
@@ -76,6 +78,15 @@ def test_the_chart_gives_way_where_there_is_no_height(page: EvidencePage, window
     assert page.chart.isHidden() == (page.height() < 280)
     window.set_theme(DARK)
     assert page.chart.theme is DARK
+
+
+def test_a_long_title_gives_way_and_leaves_the_panels_their_width(page: EvidencePage, window: Window) -> None:
+    window.resize(1100, 700)
+    QApplication.processEvents()
+    panel = window.panels["model"]
+    assert panel.width() == WIDTH
+    assert page.title.width() < page.title.fontMetrics().horizontalAdvance(page.title.text())
+    assert page.title.toolTip().startswith("Published runs")
 
 
 def test_the_menu_leads_to_the_numbers(window: Window) -> None:

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from triledger.core import evaluate
 from triledger.core.report import Report
 from triledger.core.scenario import Scenario
-from triledger.gui.formula import Fraction, Row, boxes_of
+from triledger.gui.formula import FormulaView, Fraction, Row, boxes_of
 from triledger.gui.store import Store
 from triledger.gui.theme import DARK, LIGHT, Theme
 from triledger.gui.window import Window
@@ -267,5 +267,20 @@ def test_division_stands_as_a_fraction(text: str, fractions: int) -> None:
 def test_a_formula_reads_in_full(page: WorkingPage) -> None:
     page.open("training.effective_ratio")
     words = [box.text for box in boxes(Row(boxes_of(page.formula.text)), lambda box: hasattr(box, "text"))]
-    for word in ("MTBF", "checkpoint", "interval", "restart", "0.01"):
+    for word in ("MTBF", "checkpoint", "interval", "restart", "10¹²"):
         assert any(word in text for text in words)
+
+
+def test_what_cannot_be_broken_is_painted_smaller(qtbot: QtBot) -> None:
+    view = FormulaView(LIGHT)
+    qtbot.addWidget(view)
+    view.resize(300, 100)
+    view.show()
+    view.set_text("t = max(a / b, max(inside / link rate, across / network rate))")
+    assert view._scale == 1.0
+    whole = view.height()
+    view.resize(200, 100)
+    widest = max(Row(line).width for line in view._lines)
+    assert widest * view._scale <= 200
+    assert view._scale < 1.0
+    assert view.height() < 3 * whole
