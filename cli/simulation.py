@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..core.model.layers import build
+    from ..core.scenario_model import model_of
     from ..core.serving.plan import plan_of
     from ..core.serving.simulation import arriving, benchmark
     from ..core.words import NO_ROOM
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("serving.speculative.draft_tokens: drafts are not simulated (0 does)")
     if scenario.serving.output_tokens < 1:
         raise InputError("serving.output_tokens: a simulated benchmark needs answers (1 or more does)")
-    plan = plan_of(scenario, build(scenario.model))
+    plan = plan_of(scenario, model_of(scenario))
     if plan.memory.held_requests(scenario.serving) < 1:
         print(f"triledger: {scenario.name}: {NO_ROOM[0].lower()}{NO_ROOM[1:-1]}", file=sys.stderr)
         return 1

@@ -11,10 +11,11 @@ from . import economics
 from .findings import findings
 from .ledgers.compute import rule_flops, step_flops
 from .machine.rates import peak_flops
-from .model.layers import Model, build
+from .model.layers import Model
 from .numeric import is_array
 from .report import Deferred, Report
 from .scenario import Scenario
+from .scenario_model import model_of
 from .serving.sheet import evaluate_serving
 from .terms import Datum, recording, traced, with_origins
 from .training import days
@@ -33,7 +34,7 @@ def evaluate(scenario: Scenario, record: bool = False) -> Report:
     """
     with recording() if record else nullcontext() as recorder:
         subject = with_origins(scenario, "") if record else scenario
-        model = build(subject.model)
+        model = model_of(subject)
         sheet = evaluate_training(subject, model) if subject.kind == "training" else evaluate_serving(subject, model)
         values: dict[str, Any] = {
             "name": traced(scenario.name, Datum("name")) if record else scenario.name,

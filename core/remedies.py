@@ -15,11 +15,11 @@ from .ledgers.usable import usable_memory
 from .legality import allowed, legal
 from .machine.device import machine_of
 from .machine.rates import rates
-from .model.layers import build
 from .model.traits import traits
 from .numeric import Number
 from .report import Edit, Report
 from .scenario import Scenario
+from .scenario_model import model_of
 from .training.layout import layout_of
 from .training.step import balanced, time_parts
 from .units import format_quantity
@@ -164,7 +164,7 @@ def _more_gpus(gpus: int) -> Edit:
 
 def _shortage(scenario: Scenario, tight: bool) -> Any:
     """Bytes that a plan needs beyond what a device has, or beyond the share of it that leaves room."""
-    constants, model, device = rates(scenario), build(scenario.model), scenario.cluster.accelerator
+    constants, model, device = rates(scenario), model_of(scenario), scenario.cluster.accelerator
     layout = layout_of(scenario, constants)
     if scenario.parallelism.stage_balance == "by-time":
         layout = balanced(scenario, layout, time_parts(scenario, model, layout, machine_of(scenario, constants)))

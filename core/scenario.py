@@ -116,6 +116,7 @@ class Parallelism:
     sp: bool = False
     schedule: str = "1f1b"
     context_scheme: str = "ring"
+    context_latent: bool = False
     stage_balance: str | tuple[int, ...] = "even"
     expert_dispatch: str = "all-to-all"
 
@@ -178,6 +179,7 @@ class Lora:
 @dataclass(frozen=True)
 class Training:
     sequence_length: Number = 4096
+    image_tokens: Number = 0
     micro_batch: Number = 1
     global_batch: Number = 256
     tokens: Number = 2e12
@@ -222,6 +224,7 @@ class Speculative:
 class Serving:
     prompt_tokens: Number = 2048
     output_tokens: Number = 512
+    image_tokens: Number = 0
     lengths: str = "fixed"
     concurrency: Number = 32
     max_context: Number = 4096

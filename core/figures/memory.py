@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from ..model.anatomy import kept_by_kind
-from ..model.layers import build
 from ..report import Report
+from ..scenario_model import model_of
 from ..serving.settings import settings_of
 from ..training.stage_names import shown_stages, stage_number
 from ..units import format_quantity
@@ -110,7 +110,7 @@ def _cache(report: Report, size: float) -> Items:
     """The cache by what keeps it; of one kind where the model has but one."""
     serving = report.scenario.serving
     width = settings_of(report.scenario).kv.bytes
-    kept = kept_by_kind(build(report.scenario.model), serving.max_context, width)
+    kept = kept_by_kind(model_of(report.scenario), serving.max_context, width)
     total = sum(kept.values())
     return {item: size * share / total for item, share in kept.items() if share}
 

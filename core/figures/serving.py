@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..ledgers.serving_memory import serving_memory
-from ..model.layers import build
 from ..report import Report
 from ..scenario import Scenario
+from ..scenario_model import model_of
 from ..serving.settings import settings_of
 from ..units import digits, format_quantity
 from ..words import NO_ROOM, count, plural, seconds
@@ -31,7 +31,7 @@ def concurrency_sweep(scenario: Scenario) -> Scenario:
     """
     own = int(scenario.serving.concurrency)
     last = max(_LEAST, own * _BEYOND)
-    memory = serving_memory(scenario, build(scenario.model), settings_of(scenario))
+    memory = serving_memory(scenario, model_of(scenario), settings_of(scenario))
     full = int(memory.held_requests(scenario.serving))
     values = {own, *(2**k for k in range(last.bit_length()) if 2**k <= last), *({full} if 0 < full < last else ())}
     return scenario.with_("serving.concurrency", np.array(sorted(values), dtype=float))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..model.layers import build
 from ..report import Report
+from ..scenario_model import model_of
 from ..serving import steady
 from ..serving.drafting import Drafting
 from ..serving.plan import plan_of
@@ -37,7 +37,7 @@ def speculation(report: Report, _baseline: Report | None = None) -> Figure:
         return Figure("speculation", "No tokens", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
     own = report.scenario.serving.speculative.draft_tokens
     drafts = own if own > 0 else _DRAFTS
-    plan = plan_of(report.scenario, build(report.scenario.model))
+    plan = plan_of(report.scenario, model_of(report.scenario))
     drafting = Drafting.of(plan.mean.with_("serving.speculative.draft_tokens", drafts), plan.passes)
     assert drafting is not None
     batches, context = np.array(_BATCHES), plan.steady.context

@@ -13,8 +13,8 @@ from ..catalogue import table
 from ..model.block import Block
 from ..model.kinds.mixer import present
 from ..model.layers import Mixer, Model
-from ..numeric import Number
-from ..scenario import Training
+from ..numeric import Number, is_array
+from ..scenario import Scenario, Training
 from ..sums import add_token_flops
 from ..terms import formula
 from .adapters import active_adapters, adapters_of
@@ -26,6 +26,14 @@ _KAPLAN = "Kaplan 2020, arXiv 2001.08361"
 def linear_flops(matrix_parameters: Number) -> Number:
     """Forward FLOPs of a token in the matrices of one block."""
     return 2 * matrix_parameters
+
+
+@formula(
+    "F_img", "FLOP/token", "2·M·K·N for each matrix, once an image: arXiv 2407.21783, section 7.1", "the vision tower"
+)
+def image_flops(matrix_parameters: Number, images: Number, sequence: Number) -> Number:
+    """Forward FLOPs of image tokens in the matrices of one block, for each token of the text."""
+    return 2 * matrix_parameters * images / sequence
 
 
 @formula("F_core", "FLOP/token", "causal pairs s(s+1)/2 over s tokens")
@@ -134,6 +142,19 @@ def _core(mixer: Mixer, pair: Number, sequence: Number) -> Number:
     return limited_core_flops(mixer.core_flops(sequence, 0.0), sequence)
 
 
+def _full_core(mixer: Mixer, pair: Number, sequence: Number) -> Number:
+    """The same with a full mask; where no key is masked there is no other."""
+    return full_mask_core_flops(pair, sequence) if mixer.masked else _core(mixer, pair, sequence)
+
+
+def _linear(block: Block, sequence: Number) -> Number:
+    """FLOPs of a token in the matrices of one block, and of the image tokens that the text sees."""
+    mixer, text = block.mixer, linear_flops(block.matrix_parameters())
+    if not present(mixer.images):
+        return text
+    return add_token_flops(text, image_flops(mixer.image_matrices(), mixer.images, sequence))
+
+
 def trained_groups(model: Model) -> list[tuple[Number, Block]]:
     """Groups of equal blocks that a trained token passes, those of prediction modules with the last layer's."""
     groups, modules = list(model.groups), model.spec.mtp_modules
@@ -154,9 +175,9 @@ def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
         pair = mixer.pair_flops()
         parts.append(
             (
-                layers_flops(layers, linear_flops(block.matrix_parameters())),
+                layers_flops(layers, _linear(block, sequence)),
                 layers_flops(layers, _core(mixer, pair, sequence)),
-                layers_flops(layers, full_mask_core_flops(pair, sequence)),
+                layers_flops(layers, _full_core(mixer, pair, sequence)),
             )
         )
     linear, core, full = (reduce(add_token_flops, each) for each in zip(*parts, strict=True))
@@ -164,6 +185,18 @@ def forward_ledger(model: Model, sequence: Number) -> ComputeLedger:
     if present(model.spec.mtp_modules):
         head = heads_flops(head, model.spec.mtp_modules, model.hidden)
     return ComputeLedger(linear, core, full, head, forward_flops(linear, core, head))
+
+
+@formula("2·P_up·(c − 1)", "FLOP/token", "each other rank of the sequence makes keys and values of the latent")
+def received_flops(matrix_parameters: Number, context_parallel: Number) -> Number:
+    """FLOPs of one pass that the other context parallel ranks spend on a token whose latent they receive."""
+    return 2 * matrix_parameters * (context_parallel - 1)
+
+
+@formula("F_hw", "FLOP/token", "forward, again backward, and both gradients")
+def with_received(executed: Number, received: Number, passes: Number) -> Number:
+    """Executed FLOPs of a trained token with those of ranks that make keys and values of received latents."""
+    return executed + passes * received
 
 
 #: Forward passes executed for (matrices, attention core) in a training step, by recomputation and attention kernel.
@@ -217,3 +250,24 @@ def trained_flops(ledger: ComputeLedger, model: Model, training: Training) -> Tr
         adapter_training_flops(linear, full, head, added),
         executed_adapter_flops(linear, core, head, added, *passes),
     )
+
+
+def executed_by_ranks(executed: Number, model: Model, scenario: Scenario) -> Number:
+    """Executed FLOPs of a trained token with what ranks that share a sequence spend on latents of each other."""
+    training, parallel = scenario.training, scenario.parallelism
+    if not passes_latents(scenario):
+        return executed
+    passes = EXECUTED_PASSES[training.recompute, training.attention][0] + (1 if training.finetune == "full" else 0)
+    for layers, block in trained_groups(model):
+        for mixer in block.mixer.cores():
+            if matrix := mixer.received_through(1.0):
+                one = received_flops(matrix.inputs * matrix.outputs, parallel.cp)
+                executed = with_received(executed, layers_flops(layers, one), passes)
+    return executed
+
+
+def passes_latents(scenario: Scenario) -> bool:
+    """Whether ranks that share a sequence pass on latents; many plans at once do where some have such ranks."""
+    parallel = scenario.parallelism
+    shared = is_array(parallel.cp) or parallel.cp > 1
+    return parallel.context_latent and parallel.context_scheme != "ulysses" and shared

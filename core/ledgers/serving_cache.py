@@ -85,6 +85,8 @@ class SequenceCache:
             mixer, state = each.mixer, each.mixer.state()
             if any(map(present, state)):
                 states.append(states_bytes(count, rank_state_bytes(state, tensor_parallel)))
+            if present(mixer.images):
+                states.append(sequence_bytes(paged_tokens(mixer.images, page), self._image_token(mixer, count)))
             if not present(mixer.kv_elements()):
                 continue
             token = self._token(mixer, count)
@@ -93,7 +95,19 @@ class SequenceCache:
             else:
                 self.limited.append((mixer.kv_limit, token))
         self.growing = reduce(add_bytes, growing) if growing else 0.0
+        #: Bytes of a sequence however long its text is: states, and keys and values of its images.
         self.states = reduce(add_bytes, states) if states else 0.0
+
+    def _image_token(self, mixer: Mixer, layers: Number) -> Number:
+        """Bytes of a token of images in some equal layers that attend across to it."""
+        width = element_width(self.kv.bytes, self.kv.head_bytes, mixer.scale_group())
+        return kv_bytes_per_token(mixer.image_share(self.tensor), width, layers)
+
+    def image_token(self, layers: Sequence[Number], blocks: Sequence[Block]) -> Number:
+        """Bytes of a token of images in all layers that attend across to it; 0 where none does."""
+        found = ((n, each.mixer) for n, each in zip(layers, blocks, strict=True))
+        across = [self._image_token(mixer, n) for n, mixer in found if present(mixer.image_elements())]
+        return total_bytes(across) if across else 0.0
 
     def _token(self, mixer: Mixer, layers: Number) -> Number:
         kv, elements, index = self.kv, mixer.kv_share(self.tensor), mixer.index_elements()

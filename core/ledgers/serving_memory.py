@@ -187,6 +187,8 @@ class ServingMemory:
     kv_per_token: Number
     kv_per_sequence: Number
     kv_per_token_per_gpu: Number
+    #: Cache of a token of images in the whole model; 0 where no layer attends across to images.
+    kv_per_image_token: Number
     usable: Number
     kv_budget: Number
     pool: Number
@@ -238,7 +240,8 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
     serving, parallel, engine = scenario.serving, scenario.parallelism, settings.engine
     device, blocks = scenario.cluster.accelerator, [block for _, block in model.groups]
     weights, passed = serving_weights(scenario, model, settings)
-    whole = SequenceCache([layers for layers, _ in model.groups], blocks, settings.kv, 1, engine.block)
+    layers = [count for count, _ in model.groups]
+    whole = SequenceCache(layers, blocks, settings.kv, 1, engine.block)
     caches = tuple(
         SequenceCache(stage, blocks, settings.kv, parallel.tp, engine.block)
         for stage in stages_of(model, parallel.pp)[0]
@@ -272,6 +275,7 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         kv_per_token=whole.token(),
         kv_per_sequence=whole.sequence(serving.max_context),
         kv_per_token_per_gpu=each,
+        kv_per_image_token=whole.image_token(layers, blocks),
         usable=usable,
         kv_budget=kv_budget,
         pool=pool,

@@ -103,6 +103,12 @@ def limited_pairs(sequences: Number, pairs: Number, edges: Number, context_paral
     return minimum(edges * pairs * sequences / context_parallel, causal)
 
 
+@formula("P", "pairs", "counting: every query attends to every key")
+def unmasked_pairs(sequences: Number, pairs: Number, context_parallel: Number) -> Number:
+    """(query, key) pairs that one rank attends in some sequences where no key is masked."""
+    return sequences * pairs / context_parallel
+
+
 @formula("F_core", "FLOP", "counting: two products for each pair and head, of width d for scores and d_v for values")
 def attention_flops(heads: Number, key_dim: Number, value_dim: Number, pairs: Number) -> Number:
     """FLOPs of the attention core for some pairs."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..model.layers import build
 from ..numeric import Number
 from ..scenario import Scenario
+from ..scenario_model import model_of
 from ..serving.goodput import tail_values
 from ..serving.iteration import Pass
 from ..serving.plan import plan_of
@@ -84,7 +84,7 @@ def _number(row: Row, column: str) -> float:
 
 
 def _passes(scenario: Scenario) -> Pass:
-    return Pass(scenario, build(scenario.model), constants_of(scenario))
+    return Pass(scenario, model_of(scenario), constants_of(scenario))
 
 
 # ---------------------------------------------------------------- one step, one batch
@@ -120,7 +120,7 @@ def _benchmark(pick: Callable[[Benchmark], Number], per_gpu: bool = False) -> Pr
     def predict(scenario: Scenario, request: Request) -> Number:
         if request.output < 1:
             raise NotExpressibleError("no output tokens are stated")
-        plan = plan_of(scenario, build(scenario.model))
+        plan = plan_of(scenario, model_of(scenario))
         each = request.requests / scenario.serving.attention_dp
         value = pick(benchmark(plan, each, request.rounds))
         return value / request.gpus if per_gpu else value
@@ -144,7 +144,7 @@ def _output(run: Benchmark) -> Number:
 
 def _within_targets(scenario: Scenario, request: Request) -> Number:
     """Output at the largest rate of random arrivals within the targets, as its share of what saturates the engines."""
-    tails = tail_values(plan_of(scenario, build(scenario.model)))
+    tails = tail_values(plan_of(scenario, model_of(scenario)))
     share = tails["serving.goodput_requests_per_s"] / tails["serving.most_requests_per_s"]
     return share * _benchmark(_output)(scenario, request)
 

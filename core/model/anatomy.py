@@ -12,7 +12,8 @@ from itertools import groupby
 
 from ..units import format_quantity
 from ..words import count, plural
-from .kinds.attention import CrossAttention, GroupedAttention
+from .kinds.attention import GroupedAttention
+from .kinds.cross import CrossAttention
 from .kinds.feed_forward import Experts, FeedForward
 from .kinds.latent import LatentAttention
 from .kinds.mixer import present
@@ -132,6 +133,8 @@ def _cache(model: Model) -> Iterator[str]:
     each = model.kv_bytes_per_token(2.0)
     if each:
         yield f"KV {format_quantity(each, 'bytes')} a token"
+    if image := model.kv_bytes_per_image_token(2.0):
+        yield f"{format_quantity(image, 'bytes')} an image token"
     limits = [limit for _, block in model.groups if (limit := block.mixer.kv_limit) is not None]
     if limits:
         grows = model.kv_bytes_per_sequence(2 * max(limits), 2.0) - model.kv_bytes_per_sequence(max(limits), 2.0)

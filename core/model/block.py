@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..numeric import Number
 from . import parameters as count
 from .kinds.attention import GroupedAttention
+from .kinds.cross import CrossAttention
 from .kinds.feed_forward import Experts, FeedForward, FeedForwardKind
 from .kinds.mixer import Matrix, Mixer
 from .kinds.single import NoFeedForward, NoMixer
@@ -26,6 +27,12 @@ class Block:
     norm_vectors: int
     #: Mixing and feed-forward part side by side, reading the same input.
     parallel: bool = False
+
+    def seeing(self, images: Number) -> Block:
+        """The block where a sequence has some image tokens; the same for all but attention across to them."""
+        if not isinstance(self.mixer, CrossAttention):
+            return self
+        return replace(self, mixer=replace(self.mixer, images=images))
 
     @property
     def attention(self) -> GroupedAttention:
@@ -80,8 +87,8 @@ class Block:
         )
 
     def matrix_parameters(self) -> Number:
-        """Parameters that multiply a token: the matrices it meets, without norms and biases."""
-        return count.block_parameters(self.mixer.matrices(), 0, self.ffn.active_matrices(), 0, 0)
+        """Parameters that multiply a text token: the matrices it meets, without norms and biases."""
+        return count.block_parameters(self.mixer.text_matrices(), 0, self.ffn.active_matrices(), 0, 0)
 
     def vectors(self) -> Number:
         """Parameters of norms, biases, gates and convolutions."""

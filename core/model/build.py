@@ -9,7 +9,8 @@ from typing import Any
 from ..numeric import Number, ratio
 from ..terms import formula
 from .block import Block
-from .kinds.attention import CrossAttention, GroupedAttention
+from .kinds.attention import GroupedAttention
+from .kinds.cross import CrossAttention
 from .kinds.feed_forward import Experts, FeedForward, FeedForwardKind
 from .kinds.latent import LatentAttention
 from .kinds.mixer import Mixer, present

@@ -194,9 +194,13 @@ class Model:
         return total_bytes(self.kv_bytes_by_group(tokens, width, page))
 
     def kv_bytes_by_group(self, tokens: Number, width: Number, page: Number = PAGE) -> list[Number]:
-        """Bytes cached for a sequence of text in the layers of each group."""
+        """Bytes cached for a sequence of text, and its images, in the layers of each group."""
         parts = []
         for layers, block in self.groups:
+            if present(block.mixer.images):
+                kept, each = cache.paged(block.mixer.images, page), block.mixer.image_elements()
+                parts.append(cache.layers_cache_bytes(layers, kept, each, width))
+                continue
             limit = block.mixer.kv_limit
             kept = tokens if limit is None else cache.kept_tokens(tokens, limit)
             elements = block.mixer.kv_elements()
@@ -209,20 +213,23 @@ class Model:
         return total_bytes([cache.layers_state_bytes(n, s.recurrent, s.convolution, width) for n, s in states])
 
 
-def build(spec: ModelSpec) -> Model:
-    """The layers that a written description stands for; those of a description that came before are looked up."""
+def build(spec: ModelSpec, images: Number = 0.0) -> Model:
+    """The layers that a written description stands for, where a sequence has some image tokens beside its text.
+
+    Those of a description that came before are looked up.
+    """
     if not is_recording():
         try:
-            return _kept(spec)
+            return _kept(spec, images)
         except TypeError:  # a description that holds arrays has no hash
             pass
-    return _built(spec)
+    return _built(spec, images)
 
 
 @lru_cache(maxsize=64)
-def _kept(spec: ModelSpec) -> Model:
-    return _built(spec)
+def _kept(spec: ModelSpec, images: Number) -> Model:
+    return _built(spec, images)
 
 
-def _built(spec: ModelSpec) -> Model:
-    return Model(spec, tuple((layers, build_block(spec, kind)) for layers, kind in layer_kinds(spec)))
+def _built(spec: ModelSpec, images: Number) -> Model:
+    return Model(spec, tuple((layers, build_block(spec, kind).seeing(images)) for layers, kind in layer_kinds(spec)))

@@ -14,7 +14,7 @@ _OF_MIXER = {
     "attention": _HEADS,
     "window": (*_HEADS, "window"),
     "chunk": (*_HEADS, "window"),
-    "cross": _HEADS,
+    "cross": (*_HEADS, "images"),
     "lightning": _HEADS,
     "attention+mamba2": _HEADS,
     "latent": ("heads", "latent"),
@@ -23,7 +23,7 @@ _OF_MIXER = {
 
 @lru_cache(maxsize=64)
 def traits(spec: ModelSpec) -> frozenset[str]:
-    """What the layers have: heads, KV heads of their own, window, latent, dense, experts and so on."""
+    """What the layers have: heads, KV heads of their own, window, latent, images, dense, experts and so on."""
     return frozenset(word for _, run in layer_kinds(spec) for word in _words(spec, run))
 
 

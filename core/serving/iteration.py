@@ -177,6 +177,7 @@ class Pass:
             accelerator.units,
             expert_format(scenario, settings) if has_experts else self.rates.blocks,
             plain_format(scenario, settings) if has_experts or settings.weights.leaves else self.rates.blocks,
+            scenario.serving.prompt_tokens,
         )
         #: Iterations of prompts alone by their numbers.
         self._prompts: dict[tuple[Number, ...], Iteration] = {}

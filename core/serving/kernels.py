@@ -231,6 +231,12 @@ def prefill_attention_seconds(
     return flops / (rate * where(head_dim == 64, small_head, 1.0)) * (1 + s_half / keys)
 
 
+@formula("B·I·q/s", "rows", "once a prompt, spread over its chunks")
+def image_rows(prompts: Number, tokens: Number, images: Number, prompt: Number) -> Number:
+    """Image tokens whose keys and values are made with some tokens of prompts."""
+    return prompts * images * tokens / prompt
+
+
 @formula("k·a·q·s", "B", "FasterTransformer GPT guide: passes over an unfused score matrix")
 def score_traffic(prompts: Number, heads: Number, tokens: Number, keys: Number, score_bytes: Number) -> Number:
     """Bytes of an unfused score matrix and its softmax in one block; 0 bytes a score where attention is fused."""

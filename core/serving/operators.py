@@ -97,6 +97,8 @@ class Rank:
     units: Number
     experts: Format
     plain: Format
+    #: Tokens of a prompt, over which the work on its images is spread.
+    prompt: Number
     #: Seconds of matrix products at tuned batch sizes, one or all (None) of them, which several passes share.
     timed: dict[tuple[Number, ...], tuple[Number, Number]] = field(default_factory=dict, compare=False)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from ..ledgers.serving_memory import serving_memory
 from ..legality import violations
-from ..model.layers import build
 from ..report import Edit
 from ..scenario import Scenario
+from ..scenario_model import model_of
 from .rates import has_units
 from .settings import settings_of
 
@@ -28,7 +28,7 @@ def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
         if paths in yielded and "parallelism.pp" in paths:
             continue  # as many nodes as are enough
         changed = _changed(scenario, edit)
-        found = serving_memory(changed, build(changed.model), settings_of(changed))
+        found = serving_memory(changed, model_of(changed), settings_of(changed))
         room = int(found.full_sequences * found.replicas)
         if found.headroom >= spare:
             yielded.add(paths)
@@ -78,7 +78,7 @@ def _more_nodes(scenario: Scenario) -> Iterator[Edit]:
 
 def own_sequences(scenario: Scenario) -> Iterator[Edit]:
     """Ranks that split every sequence get sequences of their own, and share experts, where these cost memory."""
-    model, tp = build(scenario.model), int(scenario.parallelism.tp)
+    model, tp = model_of(scenario), int(scenario.parallelism.tp)
     experts = any(block.experts for _, block in model.groups)
     kept_often = any(block.mixer.kv_elements() and tp > block.mixer.kv_heads_to_split() for _, block in model.groups)
     if experts and kept_often and scenario.serving.attention_dp == 1:

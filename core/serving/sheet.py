@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ledgers import compute, serving_memory
 from ..ledgers.serving_weights import expert_weights
+from ..model.kinds.mixer import present
 from ..model.layers import Model
 from ..numeric import Number, is_array
 from ..report import Sheet
@@ -250,6 +251,8 @@ def _capacity(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
         "serving.held_requests": memory.held_requests(plan.scenario.serving),
     }
+    if present(memory.kv_per_image_token):
+        values["serving.kv_bytes_per_image_token"] = memory.kv_per_image_token
     # a single token has no other before it
     if is_array(output) or output > 1:
         values["serving.tpot_bound_s"] = speculative.token_floor(bound, drafting.tokens) if drafting else bound

@@ -111,12 +111,6 @@ def tensor_share(tensor_parallel: Number) -> Number:
     return 1 / tensor_parallel
 
 
-@formula("n·(d+d_v)", "elements")
-def exchanged_elements(heads: Number, key_dim: Number, value_dim: Number) -> Number:
-    """Elements of the keys and values of one token on one rank."""
-    return heads * (key_dim + value_dim)
-
-
 @formula("(d+d_v)/2", "elements")
 def mean_head(key_dim: Number, value_dim: Number) -> Number:
     """Mean width of a head: queries and keys have one, values and outputs the other."""
@@ -127,3 +121,15 @@ def mean_head(key_dim: Number, value_dim: Number) -> Number:
 def exchanged_kv_heads(kv_heads: Number, context_parallel: Number) -> Number:
     """Key and value heads that a sequence is exchanged for; repeated where there are fewer than ranks."""
     return maximum(kv_heads, context_parallel)
+
+
+@formula("b·s·(c−1)/c", "tokens")
+def received_tokens(micro_batch: Number, passed: Number, context_parallel: Number) -> Number:
+    """Tokens of one micro-batch that a rank receives of the others that share its sequences."""
+    return micro_batch * passed * (context_parallel - 1) / context_parallel
+
+
+@formula("n > 0", "s")
+def only_with(there: Number, seconds: Number) -> Number:
+    """Time of what is done where there is something to do it with."""
+    return where(there > 0, seconds, 0.0)

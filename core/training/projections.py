@@ -12,7 +12,7 @@ from ..numeric import Number
 
 
 def projections(block: Block, tensor: Number, separate: bool) -> list[tuple[Matrix, bool]]:
-    """The matrices of one rank that all tokens pass, each with whether it is the first to read its input.
+    """The matrices of one rank that all tokens pass, or all of images, each with whether it is the first to read them.
 
     The router of routed experts is not among them: it is kept in 16 bits.
     """
@@ -36,7 +36,8 @@ def common_ffn(block: Block) -> FeedForward | None:
 def _mixing(block: Block, tensor: Number, separate: bool) -> Iterator[tuple[Matrix, bool]]:
     attention = block.mixer
     if not (separate and type(attention) is GroupedAttention):
-        yield from ((matrix, True) for matrix in attention.projections(tensor))
+        matrices = (*attention.text_projections(tensor), *attention.image_projections(tensor))
+        yield from ((matrix, True) for matrix in matrices)
         return
     queries = width_of_heads(attention.local_heads(tensor), attention.head_dim)
     keys = attention.local_kv_heads(tensor)

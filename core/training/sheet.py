@@ -68,6 +68,7 @@ def _compute(values: dict[str, Any], scenario: Scenario, model: Model, layout: L
     ledger = compute.forward_ledger(model, training.sequence_length)
     tokens = step_tokens(training.global_batch, training.sequence_length)
     trained = compute.trained_flops(ledger, model, training)
+    executed = compute.executed_by_ranks(trained.executed, model, scenario)
     flops = compute.step_flops(trained.model, tokens)
     rule = compute.rule_flops(compute.rule_factor(training), model.met_parameters)
     values |= {
@@ -80,7 +81,7 @@ def _compute(values: dict[str, Any], scenario: Scenario, model: Model, layout: L
         "compute.full_mask_flops_per_token": trained.full_mask,
         "compute.tokens_per_step": tokens,
         "compute.model_flops_per_step": flops,
-        "compute.hardware_flops_per_step": compute.step_flops(trained.executed, tokens),
+        "compute.hardware_flops_per_step": compute.step_flops(executed, tokens),
     }
     return flops
 

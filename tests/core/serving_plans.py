@@ -7,9 +7,9 @@ from typing import Any
 from tests.core.plans import with_all
 from triledger.core.catalogue import catalogue
 from triledger.core.ledgers.serving_memory import ServingMemory, serving_memory
-from triledger.core.model.layers import build
 from triledger.core.model.spec import ModelSpec
 from triledger.core.scenario import Cluster, Scenario
+from triledger.core.scenario_model import model_of
 from triledger.core.serving import kernels
 from triledger.core.serving.iteration import Iteration, Pass
 from triledger.core.serving.settings import settings_of
@@ -29,11 +29,11 @@ def serving(
 
 
 def memory(scenario: Scenario) -> ServingMemory:
-    return serving_memory(scenario, build(scenario.model), settings_of(scenario))
+    return serving_memory(scenario, model_of(scenario), settings_of(scenario))
 
 
 def passes(scenario: Scenario) -> Pass:
-    return Pass(scenario, build(scenario.model), settings_of(scenario))
+    return Pass(scenario, model_of(scenario), settings_of(scenario))
 
 
 def prefill(timer: Pass, prompts: float, tokens: float) -> Iteration:

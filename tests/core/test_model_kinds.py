@@ -16,7 +16,8 @@ from triledger.core.catalogue import catalogue
 from triledger.core.entries import read_entry
 from triledger.core.errors import ScenarioError
 from triledger.core.legality import violations
-from triledger.core.model.kinds.attention import CrossAttention, GroupedAttention
+from triledger.core.model.kinds.attention import GroupedAttention
+from triledger.core.model.kinds.cross import CrossAttention
 from triledger.core.model.kinds.feed_forward import Experts, FeedForward, FeedForwardKind
 from triledger.core.model.kinds.latent import LatentAttention
 from triledger.core.model.kinds.mixer import Mixer
@@ -165,6 +166,8 @@ def test_images_are_cached_by_the_layers_that_attend_to_them() -> None:
     model = published("meta-llama/Llama-3.2-90B-Vision-Instruct")
     assert model.kv_bytes_per_token(2.0) == 327_680
     assert model.kv_bytes_per_image_token(2.0) == 81_920
+    text, seen = (build(model.spec, images).kv_bytes_per_sequence(1000.0, 2.0) for images in (0.0, 1601.0))
+    assert seen - text == 81_920 * 1616, "whole pages of 16 tokens"
 
 
 def test_states_do_not_grow() -> None:
@@ -256,7 +259,7 @@ def test_text_alone_meets_no_image() -> None:
     cross = published("meta-llama/Llama-3.2-90B-Vision-Instruct").groups[1][1].mixer
     assert isinstance(cross, CrossAttention)
     assert cross.core_flops(100.0, 0.0) == 0
-    assert cross.image_flops(10.0, 1601.0) == 4 * 64 * 128 * 10 * 1601
+    assert replace(cross, images=1601.0).core_flops(10.0, 4096.0) == 4 * 64 * 128 * 10 * 1601
 
 
 # ---------------------------------------------------------------- layers in runs

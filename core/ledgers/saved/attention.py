@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...model.kinds.attention import CrossAttention, GroupedAttention, width_of_heads
+from ...model.kinds.attention import GroupedAttention, width_of_heads
+from ...model.kinds.cross import CrossAttention
+from ...model.kinds.mixer import present
 from ...numeric import Number, where
 from ...sums import add_token_bytes
 from ...terms import formula
@@ -51,17 +53,30 @@ def selected_attention(heads: Number, kv_heads: Number, head_dim: Number, value_
     return element * (heads * (head_dim + value_dim) + kv_heads * value_dim) + 4 * heads
 
 
+@formula("k, v·I/s", "B/token", TENSORS, "image states that they are made of, once a stage")
+def image_bytes(kv_heads: Number, width: Number, element: Number, images: Number, sequence: Number) -> Number:
+    """Keys and values of the image tokens of a sequence, for each token of its text."""
+    return element * kv_heads * width * images / sequence
+
+
+@formula("n_kv·I/s", "elements", "counting: keys and values of image tokens go around as those of text do")
+def image_elements_passed(elements: Number, images: Number, sequence: Number) -> Number:
+    """Elements of keys and values of image tokens that a rank passes on, for each token of the text."""
+    return elements * images / sequence
+
+
 @formula("q, o", "B/token", "keys and values are those of image tokens")
 def across_bytes(heads: Number, head_dim: Number, value_dim: Number, element: Number) -> Number:
     """Queries and output of attention across to image tokens."""
     return element * heads * (head_dim + value_dim)
 
 
-def scores_kept(heads: Number, keeping: Keeping) -> Number:
-    """What is kept of the scores of some heads."""
+def scores_kept(heads: Number, keeping: Keeping, keys: Number | None = None) -> Number:
+    """What is kept of the scores of some heads over some keys; None: those of the sequence."""
     if keeping.flash:
         return log_sum_exp_bytes(heads)
-    return 0.0 if keeping.selective else score_bytes(heads, keeping.sequence, int(keeping.training.dropout))
+    keys = keeping.sequence if keys is None else keys
+    return 0.0 if keeping.selective else score_bytes(heads, keys, int(keeping.training.dropout))
 
 
 def output_cast(width: Number, keeping: Keeping, of_core: bool = True) -> Number:
@@ -84,7 +99,8 @@ def _(mixer: GroupedAttention, keeping: Keeping) -> Kept:
     selected = selected_attention(heads, kv_heads, *sizes, element) if keeping.by_operator else 0.0
     gradients = attention_bytes(heads, kv_heads, *sizes, element)
     cast = output_cast(width_of_heads(heads, mixer.value_dim), keeping, of_core=not further)
-    return Kept(kept, scores_kept(heads, keeping), gradients, selected, mixer.kv_share(keeping.tensor), cast)
+    passed = mixer.passed_on(keeping.tensor, keeping.latent)
+    return Kept(kept, scores_kept(heads, keeping), gradients, selected, passed, cast)
 
 
 @mixer_kept.register
@@ -94,4 +110,11 @@ def _(mixer: CrossAttention, keeping: Keeping) -> Kept:
     queries = qk_norm_bytes(heads, 0.0, mixer.head_dim, keeping.element)
     selected = kept if keeping.by_operator else 0.0
     cast = output_cast(width_of_heads(heads, mixer.value_dim), keeping)
-    return Kept(add_token_bytes(kept, queries), scores_kept(heads, keeping), kept, selected, cast=cast)
+    if not present(mixer.images):
+        return Kept(add_token_bytes(kept, queries), scores_kept(heads, keeping, 0.0), kept, selected, cast=cast)
+    kv_heads, seen = mixer.local_kv_heads(keeping.tensor), (keeping.element, mixer.images, keeping.sequence)
+    made = image_bytes(kv_heads, mixer.head_dim + mixer.value_dim, *seen)
+    kept, norms = add_token_bytes(kept, made), add_token_bytes(queries, image_bytes(kv_heads, mixer.head_dim, *seen))
+    passed = image_elements_passed(mixer.image_share(keeping.tensor), mixer.images, keeping.sequence)
+    scores = scores_kept(heads, keeping, mixer.images)
+    return Kept(add_token_bytes(kept, norms), scores, kept, selected, passed, cast)

@@ -58,6 +58,8 @@ class Keeping:
     imbalance: Number = 1.0
     #: Bytes of an element of the input of a product that is kept as it was cast; 0: in 16 bits, for whoever reads it.
     cast_input: Number = 0.0
+    #: Whether context parallel ranks pass on latents.
+    latent: bool = False
     #: Adapters beside frozen matrices; None where the model itself is trained.
     adapters: Adapters | None = None
 

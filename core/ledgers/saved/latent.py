@@ -43,12 +43,6 @@ def selected_latent(heads: Number, nope_dim: Number, rope_dim: Number, value_dim
     return element * heads * (nope_dim + rope_dim + value_dim) + 4 * heads
 
 
-@formula("n_kv", "elements", "expanded keys and values of the heads on one rank")
-def expanded_elements(heads: Number, nope_dim: Number, rope_dim: Number, value_dim: Number) -> Number:
-    """Elements of keys and values of a token that a context parallel rank passes on."""
-    return heads * (nope_dim + rope_dim + value_dim)
-
-
 @mixer_kept.register
 def _(mixer: LatentAttention, keeping: Keeping) -> Kept:
     heads, element = mixer.local_heads(keeping.tensor), keeping.element
@@ -59,5 +53,6 @@ def _(mixer: LatentAttention, keeping: Keeping) -> Kept:
     if mixer.indexes:
         kept = add_token_bytes(kept, index_bytes(mixer.index_heads, mixer.index_dim, mixer.index_topk, element))
     selected = selected_latent(heads, *sizes, element) if keeping.by_operator else 0.0
-    passed_on, cast = expanded_elements(heads, *sizes), output_cast(width_of_heads(heads, mixer.value_dim), keeping)
-    return Kept(kept, scores_kept(heads, keeping), expanded, selected, passed_on, cast)
+    passed = mixer.passed_on(keeping.tensor, keeping.latent)
+    cast = output_cast(width_of_heads(heads, mixer.value_dim), keeping)
+    return Kept(kept, scores_kept(heads, keeping), expanded, selected, passed, cast)

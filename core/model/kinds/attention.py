@@ -1,4 +1,4 @@
-"""Attention over keys and values of heads: full, in a window, in chunks, or across to image tokens."""
+"""Attention over keys and values of heads: full, in a window or in chunks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...numeric import Number, maximum
 from ...terms import Datum, formula, traced
 from .. import parameters as count
 from .mixer import Heads, Matrix, Mixer, Stream, pairs_flops, present
-from .pairs import causal_pairs, chunked, cross_pairs, windowed
+from .pairs import causal_pairs, chunked, passed_in_chunks, passed_in_windows, windowed
 
 
 @formula("a/t", "heads")
@@ -55,12 +55,6 @@ def heads_width(heads: Number, more_heads: Number, head_dim: Number) -> Number:
 
 #: Pairs that a kernel computes for each pair inside a sliding window: the tiles at its edges are computed whole.
 WINDOW_EDGES = traced(1.6, Datum("kernels.window_edges", "an estimate"))
-
-
-@formula("P_cross,vec", "parameters", "arXiv 2407.21783, section 7.1")
-def gated_vectors(attention: Number) -> Number:
-    """Vectors of a cross-attention layer: those of attention, and a gate each for it and its feed-forward part."""
-    return attention + 2
 
 
 @dataclass(frozen=True)
@@ -182,6 +176,13 @@ class GroupedAttention(Mixer):
             return causal_pairs(tokens, context)
         return (chunked if self.chunked else windowed)(tokens, context, self.window)
 
+    def passed_tokens(self, sequence: Number, context_parallel: Number) -> Number:
+        if not self.limited:
+            return sequence
+        if self.chunked:
+            return passed_in_chunks(sequence, self.window, context_parallel)
+        return passed_in_windows(sequence, self.window)
+
     def pair_flops(self) -> Number:
         return pair_flops(self.heads, self.head_dim, self.value_dim)
 
@@ -191,49 +192,3 @@ class GroupedAttention(Mixer):
 
     def core_flops(self, tokens: Number, context: Number) -> Number:
         return pairs_flops(self.pair_flops(), self.pairs(tokens, context))
-
-
-@dataclass(frozen=True)
-class CrossAttention(GroupedAttention):
-    """Attention of text to image tokens, whose keys and values are made once an image. Source: arXiv 2407.21783, 7.1.
-
-    Text alone meets no image tokens: its pairs and cached elements are zero.
-    """
-
-    def vectors(self) -> Number:
-        return gated_vectors(super().vectors())
-
-    def text_projections(self, tp: Number) -> tuple[Matrix, ...]:
-        """The matrices of one rank that text tokens pass."""
-        heads = self.local_heads(tp)
-        return (
-            Matrix("queries", self.hidden, width_of_heads(heads, self.head_dim)),
-            Matrix("attention output", width_of_heads(heads, self.value_dim), self.hidden),
-        )
-
-    def kv_elements(self) -> Number:
-        return 0.0
-
-    def kv_share(self, tp: Number) -> Number:
-        return 0.0
-
-    def pair_flops(self) -> Number:
-        return 0.0
-
-    def heads_on(self, tp: Number) -> Heads | None:
-        return None
-
-    @property
-    def has_core(self) -> bool:
-        return False
-
-    def image_elements(self) -> Number:
-        return kv_of_heads(self.kv_heads, self.head_dim, self.value_dim)
-
-    def core_flops(self, tokens: Number, context: Number) -> Number:
-        return 0.0
-
-    def image_flops(self, tokens: Number, image_tokens: Number) -> Number:
-        """FLOPs of the core of text tokens that attend to image tokens."""
-        pair = pair_flops(self.heads, self.head_dim, self.value_dim)
-        return pairs_flops(pair, cross_pairs(tokens, image_tokens))

@@ -210,6 +210,13 @@ class LatentAttention(Mixer):
         heads = self.local_heads(tp)
         return Heads(heads, heads, self.nope_dim + self.rope_dim, self.value_dim)
 
+    def passed_on(self, tp: Number, latent: bool) -> Number:
+        return latent_elements(self.kv_rank, self.rope_dim) if latent else super().passed_on(tp, latent)
+
+    def received_through(self, tp: Number) -> Matrix | None:
+        width = self.local_heads(tp) * (self.nope_dim + self.value_dim)
+        return Matrix("received latent up", self.kv_rank, width, received=True)
+
     def index_flops(self) -> Number:
         return index_pair_flops(self.index_heads, self.index_dim) if self.indexes else 0.0
 

@@ -26,6 +26,10 @@ class Matrix:
     whole: bool = False
     #: Makes something wide of a narrow vector that is kept, so that it may be computed again cheaply.
     expands: bool = False
+    #: Multiplies the image tokens of a sequence, not its text.
+    of_images: bool = False
+    #: Multiplies what other ranks of a sequence send.
+    received: bool = False
 
 
 def present(size: Number) -> bool:
@@ -61,6 +65,12 @@ class Heads(NamedTuple):
     keys: Number
     key_dim: Number
     value_dim: Number
+
+
+@formula("n·(d + d_v)", "elements")
+def elements_of_heads(heads: Number, key_dim: Number, value_dim: Number) -> Number:
+    """Elements of the keys and values of one token on one rank."""
+    return heads * (key_dim + value_dim)
 
 
 class Mixer(ABC):
@@ -110,9 +120,32 @@ class Mixer(ABC):
         """Numbers of heads or channels that tensor parallel ranks share out."""
         return ()
 
+    #: Image tokens of a sequence that its text attends to across.
+    images: Number = 0.0
+
     def image_elements(self) -> Number:
         """Elements cached for an image token that text attends to across."""
         return 0.0
+
+    def image_share(self, tp: Number) -> Number:
+        """The same on one rank."""
+        return 0.0
+
+    def text_matrices(self) -> Number:
+        """Parameters that multiply every text token."""
+        return self.matrices()
+
+    def image_matrices(self) -> Number:
+        """Parameters that multiply image tokens instead."""
+        return 0.0
+
+    def text_projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """The matrices of one rank that text tokens pass."""
+        return self.projections(tp)
+
+    def image_projections(self, tp: Number) -> tuple[Matrix, ...]:
+        """Those that image tokens pass, where there are some."""
+        return ()
 
     @property
     def kv_limit(self) -> Number | None:
@@ -159,6 +192,26 @@ class Mixer(ABC):
     def pairs(self, tokens: Number, context: Number) -> Number:
         """Pairs of query and key of `tokens` new tokens of one sequence over `context` cached ones."""
         return 0.0
+
+    #: Whether a query may not attend to all the keys there are, so that there is a full mask to compare with.
+    masked = True
+
+    def keys_of(self, tokens: Number) -> Number:
+        """Keys of a sequence of some tokens."""
+        return tokens
+
+    def passed_on(self, tp: Number, latent: bool) -> Number:
+        """Elements of a key that context parallel ranks pass on: of the heads of one rank, or what makes them."""
+        heads = self.heads_on(tp)
+        return elements_of_heads(heads.keys, heads.key_dim, heads.value_dim) if heads else 0.0
+
+    def received_through(self, tp: Number) -> Matrix | None:
+        """The matrix of one rank that makes keys and values of heads from latents; None where there is none."""
+        return None
+
+    def passed_tokens(self, sequence: Number, context_parallel: Number) -> Number:
+        """Tokens of a sequence over which context parallel ranks pass on keys: all, or as many as windows reach."""
+        return sequence
 
     @property
     def has_core(self) -> bool:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...numeric import Number, floor, maximum, minimum
+from ...numeric import Number, floor, maximum, minimum, where
 from ...terms import formula
 
 
@@ -49,6 +49,18 @@ def later_pairs(all_pairs: Number, before: Number) -> Number:
 def cross_pairs(tokens: Number, image_tokens: Number) -> Number:
     """Pairs of text tokens with all image tokens."""
     return tokens * image_tokens
+
+
+@formula("min(s, 2·w)", "tokens", "counting: of 2·c chunks, two a rank, each needs the window before it")
+def passed_in_windows(sequence: Number, window: Number) -> Number:
+    """Tokens over which context parallel ranks pass on keys that others reach through a window."""
+    return minimum(sequence, 2 * window)
+
+
+@formula("min(s, 2·w)", "tokens", "counting: nothing where the chunks of attention lie within those of the ranks")
+def passed_in_chunks(sequence: Number, chunk: Number, context_parallel: Number) -> Number:
+    """The same where attention stays in chunks of its own."""
+    return where(sequence / (2 * context_parallel) % chunk == 0, 0.0, minimum(sequence, 2 * chunk))
 
 
 def windowed(tokens: Number, context: Number, window: Number) -> Number:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ...ledgers.serving_cache import element_width
 from ...model.cache import kept_tokens
-from ...model.kinds.attention import CrossAttention, GroupedAttention
-from ...model.kinds.mixer import Matrix
+from ...model.kinds.attention import GroupedAttention
+from ...model.kinds.cross import CrossAttention
+from ...model.kinds.mixer import Matrix, present
 from ...numeric import Number
 from ...sums import add_bytes, add_seconds
 from .. import kernels
@@ -56,8 +57,11 @@ class HeadAttention(Mixing):
         return (Operator(PROMPT, flops, add_bytes(moved, scores), math, memory, seconds, rates.attention_peak, True),)
 
 
-class Across(Mixing):
-    """Attention to image tokens as text alone meets it: queries, and nothing to attend to."""
+class Across(HeadAttention):
+    """Attention to image tokens: their keys and values are made with the prompt, and all of them are attended to.
+
+    Text alone meets none: it has queries, and nothing to attend to.
+    """
 
     def __init__(self, mixer: CrossAttention, rank: Rank) -> None:
         super().__init__(mixer, rank)
@@ -65,3 +69,35 @@ class Across(Mixing):
 
     def matrices(self) -> tuple[Matrix, ...]:
         return self.across.text_projections(self.rank.tensor)
+
+    def decode(self, sequences: Number, context: Number) -> tuple[Operator, ...]:
+        mixer, rates = self.across, self.rank.rates
+        if not present(mixer.images):
+            return ()
+        moved = self._cached(sequences, mixer.images)
+        flops = kernels.prefill_flops(sequences, mixer.pairs(1.0, 0.0), self.heads, mixer.head_dim, mixer.value_dim)
+        vector = kernels.vector_seconds(flops, self.group, rates.vector, self.rank.settings.engine.tensor_groups)
+        memory = kernels.streaming_seconds(moved, rates.kv)
+        seconds = kernels.decode_attention_seconds(moved, rates.kv, vector)
+        return (Operator(DECODE, flops, moved, vector, memory, seconds, rates.attention_peak, True),)
+
+    def prompt(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> tuple[Operator, ...]:
+        mixer, rates = self.across, self.rank.rates
+        if not present(mixer.images):
+            return ()
+        device, seen = self.rank.settings.device, mixer.keys_of(tokens)
+        flops = kernels.prefill_flops(prompts, mixer.pairs(tokens, 0.0), self.heads, mixer.head_dim, mixer.value_dim)
+        math = kernels.prefill_attention_seconds(
+            flops, seen, mixer.head_dim, rates.attention, device.s_half, device.small_head
+        )
+        moved = self._cached(prompts, mixer.images)
+        core = Operator(PROMPT, flops, moved, math, 0.0, math, rates.attention_peak, True)
+        rows = kernels.image_rows(prompts, tokens, mixer.images, self.rank.prompt)
+        return core, *(self._made(matrix, rows) for matrix in mixer.image_projections(self.rank.tensor))
+
+    def _made(self, matrix: Matrix, rows: Number) -> Operator:
+        """Keys and values of image tokens."""
+        left = self.across.part in self.rank.settings.weights.leaves
+        number = self.rank.plain if left else self.rank.rates.blocks
+        weights = kernels.weight_bytes(matrix.inputs, matrix.outputs, number.bits)
+        return self.rank.matrix(matrix, number, weights, rows)

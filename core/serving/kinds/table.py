@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...model.kinds.attention import CrossAttention, GroupedAttention
+from ...model.kinds.attention import GroupedAttention
+from ...model.kinds.cross import CrossAttention
 from ...model.kinds.latent import LatentAttention
 from ...model.kinds.mixer import Mixer
 from ...model.kinds.single import NoMixer, SideBySide, SingleMixer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...machine import kernels
 from ...model.kinds.mixer import Heads, Mixer
 from ...numeric import Number
-from ...sums import times_seconds, total_seconds
+from ...sums import add_bytes, times_seconds, total_seconds
 from ...terms import Datum, traced
 from ..overlap import elements, keys_of_chunk, pointwise_bytes
 from .passes import Core
@@ -38,6 +38,8 @@ def core_pairs(work: Work, mixer: Mixer) -> Number:
     if mixer.looks_back_fully:
         return causal
     pairs = mixer.pairs(layout.sequence, 0.0)
+    if not mixer.masked:
+        return kernels.unmasked_pairs(layout.micro_batch, pairs, layout.context)
     return kernels.limited_pairs(layout.micro_batch, pairs, mixer.edge_work, layout.context, causal)
 
 
@@ -57,42 +59,51 @@ def _flash(work: Work, mixer: Mixer, heads: Heads) -> Core:
     rates = machine.rates
     flops = core_flops(work, mixer, heads)
     head_rate = kernels.head_rate(heads.key_dim, rates.head_step, rates.small_head)
-    keys = keys_of_chunk(layout.sequence, layout.context)
+    keys = keys_of_chunk(mixer.keys_of(layout.sequence), layout.context)
 
     def seconds(fraction: Number, passes: float, tensors: float, launches: int) -> Number:
-        moved = kernels.flash_bytes(layout.tokens, *heads, tensors, 1.0)
+        moved = _flash_bytes(work, mixer, heads, tensors)
         peak, memory = machine.attention_peak, machine.memory_rate
         shape = (head_rate, rates.s_half, keys, passes, moved, memory, launches, rates.t_k)
         return kernels.flash_seconds(flops, peak, fraction, *shape)
 
-    ahead, back = seconds(rates.e_fa_forward, 1.0, 1.0, 1), seconds(rates.e_fa_backward, BACKWARD_PASSES, 2.0, 3)
-    moved = kernels.flash_bytes(layout.tokens, *heads, 1.0, 1.0)
+    ahead = work.seen(seconds(rates.e_fa_forward, 1.0, 1.0, 1))
+    back = work.seen(seconds(rates.e_fa_backward, BACKWARD_PASSES, 2.0, 3))
+    moved = _flash_bytes(work, mixer, heads, 1.0)
     return Core(mixer.core_name, flops, moved, ahead, back, BACKWARD_PASSES, 2.0, "compute")
+
+
+def _flash_bytes(work: Work, mixer: Mixer, heads: Heads, tensors: float) -> Number:
+    tokens = work.layout.tokens
+    if mixer.masked:
+        return kernels.flash_bytes(tokens, *heads, tensors, 1.0)
+    queries = kernels.flash_bytes(tokens, heads.queries, 0.0, heads.key_dim, heads.value_dim, tensors, 1.0)
+    keys = kernels.flash_bytes(work.image_tokens, 0.0, heads.keys, heads.key_dim, heads.value_dim, tensors, 1.0)
+    return add_bytes(queries, keys)
 
 
 def _unfused(work: Work, mixer: Mixer, heads: Heads) -> Core:
     """Two batched products and byte-bound softmax and dropout over the score matrix; Megatron-LM kernels."""
     layout, machine, kept = work.layout, work.machine, work.machine.kept
     rows = keys_of_chunk(layout.sequence, layout.context)
+    keys = mixer.keys_of(layout.sequence)
     batch = elements(layout.micro_batch, heads.queries, 1.0)
     aligned = machine.alignment(heads.key_dim, heads.value_dim) if machine.rates.alignment else None
-    scores = kept.matrix(rows, layout.sequence, heads.key_dim, batch, aligned=aligned).seconds
-    values = kept.matrix(rows, heads.value_dim, layout.sequence, batch, aligned=aligned).seconds
-    size = elements(batch, rows, layout.sequence)
+    scores = kept.matrix(rows, keys, heads.key_dim, batch, aligned=aligned).seconds
+    values = kept.matrix(rows, heads.value_dim, keys, batch, aligned=aligned).seconds
+    size = elements(batch, rows, keys)
     softmax, softmax_back = machine.stream(pointwise_bytes(4.0, size)), machine.stream(pointwise_bytes(6.0, size))
     ahead, back = [scores, values, softmax], [scores, times_seconds(3.0, values), softmax_back]
     if work.training.dropout:
         mask = machine.stream(pointwise_bytes(5.0, size))
         ahead.append(mask)
         back.append(mask)
-    flops = kernels.attention_flops(
-        heads.queries,
-        heads.key_dim,
-        heads.value_dim,
-        kernels.causal_pairs(layout.micro_batch, layout.sequence, layout.context),
-    )
-    moved = kernels.unfused_bytes(layout.tokens, heads.queries, layout.sequence)
-    return Core(mixer.core_name, flops, moved, total_seconds(ahead), total_seconds(back), 2.0, 2.0, "memory")
+    causal = kernels.causal_pairs(layout.micro_batch, layout.sequence, layout.context)
+    pairs = causal if mixer.masked else core_pairs(work, mixer)
+    flops = kernels.attention_flops(heads.queries, heads.key_dim, heads.value_dim, pairs)
+    moved = kernels.unfused_bytes(layout.tokens, heads.queries, keys)
+    forward, backward = work.seen(total_seconds(ahead)), work.seen(total_seconds(back))
+    return Core(mixer.core_name, flops, moved, forward, backward, 2.0, 2.0, "memory")
 
 
 def _recurrent(work: Work, mixer: Mixer) -> Core:

@@ -6,18 +6,18 @@ from dataclasses import replace
 
 from ...machine.collectives import collective
 from ...model.kinds.attention import heads_width
-from ...model.kinds.mixer import Heads, present
+from ...model.kinds.mixer import Heads, Mixer, present
 from ...numeric import Number, is_array
-from ...sums import add_seconds, times_seconds
+from ...sums import add_elements, add_seconds, times_seconds
 from ..overlap import (
     elements,
-    exchanged_elements,
     exchanged_kv_heads,
     exposed_behind,
     exposed_in_chunks,
     exposed_ring,
     half,
     mean_head,
+    only_with,
     pointwise_bytes,
     ring_seconds,
 )
@@ -61,54 +61,80 @@ def tensor_pairs(work: Work) -> float:
     return float(block.joins - alone)
 
 
-def context_heads(work: Work) -> Heads | None:
-    """Heads of the attention kernel of a block on one rank, of which keys and values travel; None without one."""
-    found = [mixer.heads_on(work.layout.tensor) for mixer in work.block.mixer.cores()]
-    return next((heads for heads in found if heads), None)
+def passing(work: Work) -> tuple[Mixer, Heads] | None:
+    """What has the attention kernel of a block whose keys and values travel, and its heads on one rank; None: none."""
+    found = ((mixer, mixer.heads_on(work.layout.tensor)) for mixer in work.block.mixer.cores())
+    return next(((mixer, heads) for mixer, heads in found if heads), None)
 
 
 def context_sent(work: Work) -> Number:
     """Bytes a rank sends to its context parallel group in one forward pass."""
-    layout, heads = work.layout, context_heads(work)
-    if heads is None or (not is_array(layout.context) and layout.context == 1):
+    layout, found = work.layout, passing(work)
+    if found is None or (not is_array(layout.context) and layout.context == 1):
         return 0.0
+    mixer, heads = found
     if layout.context_scheme != "ulysses":
-        return collective("all-gather", _keys_and_values(work, heads), layout.context_group, layout.fabric).sent
+        return collective("all-gather", _keys_and_values(work, mixer), layout.context_group, layout.fabric).sent
     exchanged = exchanged_kv_heads(heads.keys, layout.context)
-    width = heads_width(heads.queries, exchanged, mean_head(heads.key_dim, heads.value_dim))
-    buffer = pointwise_bytes(2.0, elements(layout.tokens, elements(width, 2.0, 1.0), 1.0))
-    return collective("all-to-all", buffer, layout.context_group, layout.fabric).sent
+    width = mean_head(heads.key_dim, heads.value_dim)
+    if mixer.masked:
+        changed = elements(layout.tokens, elements(heads_width(heads.queries, exchanged, width), 2.0, 1.0), 1.0)
+    else:
+        queries, keys = elements(heads.queries, width, 2.0), elements(exchanged, width, 2.0)
+        changed = add_elements(elements(layout.tokens, queries, 1.0), elements(work.image_tokens, keys, 1.0))
+    return collective("all-to-all", pointwise_bytes(2.0, changed), layout.context_group, layout.fabric).sent
 
 
-def _keys_and_values(work: Work, heads: Heads) -> Number:
+def _keys_and_values(work: Work, mixer: Mixer) -> Number:
+    """Bytes of the keys and values, or of the latents, that go around in one forward pass."""
     layout = work.layout
-    width = exchanged_elements(heads.keys, heads.key_dim, heads.value_dim)
-    return pointwise_bytes(2.0, elements(layout.micro_batch, layout.sequence, width))
+    width = mixer.passed_on(layout.tensor, work.scenario.parallelism.context_latent)
+    return pointwise_bytes(2.0, elements(layout.micro_batch, passed_tokens(work, mixer), width))
 
 
-def _exchange(work: Work, heads: Number, width: Number) -> Number:
+def passed_tokens(work: Work, mixer: Mixer) -> Number:
+    """Tokens of a sequence whose keys go around: a gathering gets all of them, however far a query looks."""
+    layout = work.layout
+    if layout.context_scheme == "all-gather" and mixer.masked:
+        return layout.sequence
+    return mixer.passed_tokens(layout.sequence, layout.context)
+
+
+def _exchange(work: Work, heads: Number, width: Number, tokens: Number) -> Number:
     """Seconds of an all-to-all that turns a chunk of the sequence of some heads into whole sequences of fewer."""
     layout = work.layout
-    local = pointwise_bytes(2.0, elements(layout.tokens, heads, width))
+    local = pointwise_bytes(2.0, elements(tokens, heads, width))
     return collective("all-to-all", local, layout.context_group, layout.fabric).seconds
 
 
 def with_context_traffic(work: Work, forward: Pass, backward: Pass) -> tuple[Pass, Pass]:
     """Exposed traffic of keys and values, or of the heads that change places."""
     layout, rates = work.layout, work.machine.rates
-    heads = context_heads(work)
-    if heads is None or (not is_array(layout.context) and layout.context == 1):
+    found = passing(work)
+    if found is None or (not is_array(layout.context) and layout.context == 1):
         return forward, backward
+    mixer, heads = found
     if layout.context_scheme == "ulysses":
         exchanged = exchanged_kv_heads(heads.keys, layout.context)
         width = mean_head(heads.key_dim, heads.value_dim)
-        both = add_seconds(_exchange(work, heads.queries, width), _exchange(work, exchanged, width))
-        cost = times_seconds(2.0, both)
+        keys = layout.tokens if mixer.masked else work.image_tokens
+        both = add_seconds(
+            _exchange(work, heads.queries, width, layout.tokens), _exchange(work, exchanged, width, keys)
+        )
+        cost = work.seen(times_seconds(2.0, both))
         return (
             replace(forward, context=cost, context_traffic=cost),
             replace(backward, context=cost, context_traffic=cost),
         )
-    ahead = collective("all-gather", _keys_and_values(work, heads), layout.context_group, layout.fabric).seconds
+    passed = passed_tokens(work, mixer)
+    if not present(passed):
+        return forward, backward
+
+    def some(seconds: Number) -> Number:
+        return only_with(passed, seconds) if is_array(passed) else seconds
+
+    gather = collective("all-gather", _keys_and_values(work, mixer), layout.context_group, layout.fabric)
+    ahead = some(gather.seconds)
     back = times_seconds(2.0, ahead)
     if layout.context_scheme == "all-gather":
         return (
@@ -119,12 +145,12 @@ def with_context_traffic(work: Work, forward: Pass, backward: Pass) -> tuple[Pas
     return (
         replace(
             forward,
-            context=exposed_ring(ahead, forward.attention, context, kappa, 4, launch),
-            context_traffic=ring_seconds(ahead, context, 4, launch),
+            context=some(exposed_ring(ahead, forward.attention, context, kappa, 4, launch)),
+            context_traffic=some(ring_seconds(ahead, context, 4, launch)),
         ),
         replace(
             backward,
-            context=exposed_ring(back, backward.attention, context, kappa, 8, launch),
-            context_traffic=ring_seconds(back, context, 8, launch),
+            context=some(exposed_ring(back, backward.attention, context, kappa, 8, launch)),
+            context_traffic=some(ring_seconds(back, context, 8, launch)),
         ),
     )

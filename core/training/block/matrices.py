@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ...ledgers.compute import passes_latents
 from ...machine.device import Machine
-from ...numeric import Number
+from ...model.kinds.mixer import Matrix
+from ...numeric import Number, is_array
 from ...sums import add_seconds, total_seconds
-from ..overlap import elements, per_micro_batch, pointwise_bytes
+from ..overlap import elements, only_with, per_micro_batch, pointwise_bytes, received_tokens
 from ..projections import projections
+from .exchange import passed_tokens
 from .passes import Product
 from .work import Work
 
@@ -36,35 +39,67 @@ def matrices(work: Work) -> Matrices:
     back: list[Number] = []
     for matrix, first in projections(work.block, layout.tensor, training.projections == "separate"):
         inputs, outputs = matrix.inputs, matrix.outputs
-        tokens = elements(layout.tokens, layout.sequence_share, 1.0) if matrix.whole else layout.tokens
-        products.append(
-            Product(
-                matrix.name,
-                tokens,
-                inputs,
-                outputs,
-                machine.matrix(tokens, outputs, inputs),
-                machine.matrix(tokens, inputs, outputs),
-                work.weight_gradient(machine, inputs, outputs, tokens),
-                matrix.expands,
-            )
-        )
+        tokens = _tokens(work, matrix)
+        products.append(_product(work, matrix, tokens))
         if not (fused or work.frozen):
             moved = pointwise_bytes(2 + 2 * machine.gradient_bytes, elements(inputs, outputs, 1.0))
-            accumulate.append(machine.stream(moved))
+            accumulate.append(_some(matrix, tokens, machine.stream(moved)))
         if machine.cast_bytes:
-            ahead.append(_cast(work, tokens, inputs, outputs, first))
-            back.append(machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, outputs, 1.0))))
+            ahead.append(_some(matrix, tokens, _cast(work, tokens, inputs, outputs, first)))
+            cast = machine.stream(pointwise_bytes(machine.cast_bytes, elements(tokens, outputs, 1.0)))
+            back.append(_some(matrix, tokens, cast))
+    received = _received(work)
+    products += received
     weights = total_seconds([each.weight_gradient.seconds for each in products])
+    back_again = [each.input_gradient.seconds for each in products] + [each.forward.seconds for each in received]
     return Matrices(
         tuple(products),
         total_seconds([each.forward.seconds for each in products]),
-        add_seconds(total_seconds([each.input_gradient.seconds for each in products]), weights),
+        add_seconds(total_seconds(back_again), weights),
         weights,
         total_seconds(accumulate),
         total_seconds(ahead),
         total_seconds(back),
     )
+
+
+def _product(work: Work, matrix: Matrix, rows: Number) -> Product:
+    machine, inputs, outputs = work.machine, matrix.inputs, matrix.outputs
+    forward, back, gradient = (
+        replace(each, seconds=_some(matrix, rows, each.seconds)) if matrix.of_images or matrix.received else each
+        for each in (
+            machine.matrix(rows, outputs, inputs),
+            machine.matrix(rows, inputs, outputs),
+            work.weight_gradient(machine, inputs, outputs, rows),
+        )
+    )
+    return Product(matrix.name, rows, inputs, outputs, forward, back, gradient, matrix.expands)
+
+
+def _some(matrix: Matrix, rows: Number, seconds: Number) -> Number:
+    """Seconds of a kernel; none in those of many plans that have no such rows."""
+    return only_with(rows, seconds) if is_array(rows) and (matrix.of_images or matrix.received) else seconds
+
+
+def _received(work: Work) -> list[Product]:
+    """Keys and values of heads from the latents of other ranks of a sequence; made again in the backward pass."""
+    layout = work.layout
+    if not passes_latents(work.scenario):
+        return []
+    made = []
+    for mixer in work.block.mixer.cores():
+        if matrix := mixer.received_through(layout.tensor):
+            rows = received_tokens(layout.micro_batch, passed_tokens(work, mixer), layout.context)
+            made.append(_product(work, matrix, rows))
+    return made
+
+
+def _tokens(work: Work, matrix: Matrix) -> Number:
+    """Tokens of one micro-batch that a matrix multiplies on one rank."""
+    layout = work.layout
+    if matrix.of_images:
+        return work.image_tokens
+    return elements(layout.tokens, layout.sequence_share, 1.0) if matrix.whole else layout.tokens
 
 
 def _cast(work: Work, tokens: Number, inputs: Number, outputs: Number, first: bool) -> Number:

@@ -37,7 +37,7 @@ def pointwise(work: Work) -> Pointwise:
     )
     if block.mixer.heads_on(layout.tensor):
         local = elements(layout.tokens, block.hidden, tensor_share(layout.tensor))
-        relayout = machine.stream(pointwise_bytes(4.0, local))
+        relayout = work.seen(machine.stream(pointwise_bytes(4.0, local)))
         ahead.append(relayout)
         back.append(relayout)
     cheap = norms

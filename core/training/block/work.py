@@ -10,10 +10,10 @@ from ...catalogue import table
 from ...ledgers.adapters import Adapters, adapters_of
 from ...machine.device import NOTHING, Kernel, Machine
 from ...model.layers import Block
-from ...numeric import Number
+from ...numeric import Number, is_array
 from ...scenario import Overlap, Scenario, Training
-from ..layout import Layout
-from ..overlap import elements
+from ..layout import Layout, rank_tokens
+from ..overlap import elements, only_with
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,17 @@ class Work:
             return NOTHING
         width = 2.0 * machine.gradient_bytes if self.training.fused_gradient_accumulation else 2.0
         return machine.matrix(inputs, outputs, rows, output=width, **kernel)
+
+    @cached_property
+    def image_tokens(self) -> Number:
+        """Image tokens of one micro-batch on one rank, which context parallel ranks share out like text."""
+        layout = self.layout
+        return rank_tokens(layout.micro_batch, self.block.mixer.images, layout.context)
+
+    def seen(self, seconds: Number) -> Number:
+        """Time that images take; nothing in those of many plans that have none."""
+        images = self.block.mixer.images
+        return only_with(images, seconds) if is_array(images) else seconds
 
     @cached_property
     def residual(self) -> Number:
