@@ -8,7 +8,6 @@ pass over all layers is also what one device does a step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from functools import reduce
 from typing import NamedTuple
 
@@ -194,15 +193,11 @@ class Pass:
         """A count that each layer has, over all layers."""
         return reduce(add, [times(layers, one) for (layers, _), one in zip(self.groups, each, strict=True)])
 
-    def for_requests(self, requests: Number) -> Pass:
-        """The same passes for a plan of another number of requests."""
-        passes = copy(self)
-        passes.requests, passes._prompts = requests, {} if self.exchange else self._prompts
-        return passes
-
-    def decode(self, sequences: Number, context: Number) -> Iteration:
-        """An iteration that only decodes: sequences with a mean context in tokens."""
-        return self._iteration(sequences, sequences, lambda layer: layer.mixing.decode(sequences, context), eager=False)
+    def decode(self, sequences: Number, context: Number, ranks: Number | None = None) -> Iteration:
+        """An iteration that only decodes: sequences with a mean context in tokens; `ranks` as of `mixed`."""
+        return self._iteration(
+            sequences, sequences, lambda layer: layer.mixing.decode(sequences, context), False, ranks
+        )
 
     def check(self, sequences: Number, context: Number, tokens: Number) -> Iteration:
         """An iteration that decodes several tokens of each sequence at once, whose cache is read once for all."""
@@ -225,9 +220,19 @@ class Pass:
         return known
 
     def mixed(
-        self, sequences: Number, context: Number, prompts: Number, tokens: Number, pairs: Number, keys: Number
+        self,
+        sequences: Number,
+        context: Number,
+        prompts: Number,
+        tokens: Number,
+        pairs: Number,
+        keys: Number,
+        ranks: Number | None = None,
     ) -> Iteration:
-        """An iteration with decoding sequences and prompt chunks together."""
+        """An iteration with decoding sequences and prompt chunks together.
+
+        `ranks` are the mean rows of the ranks that share experts, where this one has most of them: it waits for none.
+        """
         rows = kernels.batch_rows(sequences, prompts, tokens)
         return self._iteration(
             rows,
@@ -236,16 +241,22 @@ class Pass:
                 *layer.mixing.decode(sequences, context),
                 *layer.mixing.prompt(prompts, tokens, pairs, keys),
             ),
+            ranks=ranks,
         )
 
     def _iteration(
-        self, rows: Number, answered: Number, core: Callable[[Layer], tuple[Operator, ...]], eager: bool = True
+        self,
+        rows: Number,
+        answered: Number,
+        core: Callable[[Layer], tuple[Operator, ...]],
+        eager: bool = True,
+        ranks: Number | None = None,
     ) -> Iteration:
         engine, model = self.settings.engine, self.model
         operators = merged(
             each.times(layers)
             for layers, layer in self.groups
-            for each in (*layer.batch(rows), *core(layer), layer.pointwise(rows))
+            for each in (*layer.batch(rows, rows if ranks is None else ranks), *core(layer), layer.pointwise(rows))
         )
         head = self.rank.matrix(self.output_head, self.rates.head, self.head_weights, answered)
         sampling = self.rank.streaming("sampling", kernels.logit_bytes(answered, self.vocabulary))
@@ -260,7 +271,7 @@ class Pass:
         busy = total_seconds([each.seconds for each in operators])
         device = device_seconds(busy, launches, reduced.seconds, gather.seconds, exchange.seconds, hop.seconds)
         waiting = 0.0
-        if self.exchange:
+        if self.exchange and ranks is None:
             waiting = waiting_seconds(device, engine.waiting, self.attention_dp, self.requests)
             device = add_seconds(device, waiting)
         host = host_seconds(engine.t_host, engine.t_seq, answered, self.grace)

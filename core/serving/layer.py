@@ -58,10 +58,10 @@ class Layer:
         left = part in self.rank.settings.weights.leaves
         return self.rank.plain if left else self.rank.rates.blocks
 
-    def batch(self, rows: Number) -> list[Operator]:
-        """Kernels that see the rows of a batch alike."""
+    def batch(self, rows: Number, ranks: Number) -> list[Operator]:
+        """Kernels that see the rows of a batch alike; experts see those of all ranks, which are `ranks` in the mean."""
         operators = [self.rank.matrix(*each, rows) for each in self.matrices]
-        return [*operators, self.routed.operator(rows)] if self.routed else operators
+        return [*operators, self.routed.operator(ranks)] if self.routed else operators
 
     def pointwise(self, rows: Number) -> Operator:
         """Norms, residuals, rotary embedding, casts and activation."""

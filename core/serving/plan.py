@@ -51,9 +51,12 @@ def _composed(scenario: Scenario, model: Model, settings: Settings, passes: Pass
 
 
 def with_requests(plan: Plan, requests: int) -> Plan:
-    """The plan with another number of requests: on the same machine, with the passes of which most are timed."""
-    scenario = plan.scenario.with_("serving.concurrency", requests)
-    passes, memory = plan.passes.for_requests(requests), plan.memory.for_requests(requests)
+    """The plan with another number of requests, on passes of which most are timed.
+
+    Ranks that share experts do so with those that have a request: their passes are others.
+    """
+    scenario, memory = plan.scenario.with_("serving.concurrency", requests), plan.memory.for_requests(requests)
+    passes = Pass(scenario, plan.model, plan.settings) if plan.passes.exchange else plan.passes
     return _composed(scenario, plan.model, plan.settings, passes, memory)
 
 

@@ -10,7 +10,6 @@ Sources: Yu 2022 (Orca) for iterations, Agrawal 2024 (Sarathi-Serve, arXiv 2403.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -74,44 +73,60 @@ class Loop:
         self.rows: list[tuple[float, ...]] = []
         self.came, self.first, self.last = [0] * count, [0] * count, [0] * count
         self.waiting = deque(range(min(clients, count)))
-        #: The request that is sent next, and whether an answer sends it.
-        self.next, self.again = len(self.waiting), clients > 0
+        #: The request that the next answer sends; none where no clients ask again.
+        self.next = len(self.waiting) if clients else count
         self.unanswered = count
         #: The prompt of which a part has run: request and tokens done.
         self.partial: tuple[int, int] | None = None
         #: Decoding requests by the decode step that ends them, of which `step` are done.
         self.running: list[tuple[int, int]] = []
         self.step = self.context = self.cached = 0
+        #: What was admitted: chunks of prompts as tokens and tokens before them, and the prompts they complete.
+        self.chunks: list[tuple[int, int]] = []
+        self.complete: list[int] = []
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing waits and nothing runs."""
-        return not (self.waiting or self.partial or self.running)
+    def held(self) -> int:
+        """Requests that wait or run."""
+        return len(self.waiting) + len(self.running) + (self.partial is not None)
 
-    def send(self) -> None:
-        """The next request comes."""
-        self.came[self.next] = len(self.rows)
-        self.waiting.append(self.next)
-        self.next += 1
+    def send(self, request: int) -> None:
+        """A request comes."""
+        self.came[request] = len(self.rows)
+        self.waiting.append(request)
 
     def schedule(self) -> Schedule:
         """What was run until now."""
         ends = (np.array(each) for each in (self.came, self.first, self.last, self.requests.outputs))
         return Schedule(*np.array(self.rows).T, *ends)
 
-    def iterate(self, most: Callable[[int, float], int] | None = None) -> None:
-        """One iteration with prompts where some may run, else decode iterations until a request is answered.
+    def iterate(self) -> None:
+        """One iteration with prompts where some may run, else decode iterations until a request is answered."""
+        self.admit()
+        self.work(self.steps)
 
-        `most` says how many decode iterations with some sequences of a mean context there are until another comes.
-        """
-        chunks, complete = self._admit()
-        decoding = 0 if chunks and self.limits.prefill_first else len(self.running)
-        steps = 1 if chunks else self.running[0][0] - self.step
-        if most and steps > 1:
-            steps = min(steps, most(decoding, self.limits.shared + self.context / decoding))
+    def admit(self) -> None:
+        """Take up the prompts, or parts of them, of the next iteration."""
+        self.chunks, self.complete = self._admit()
+
+    @property
+    def steps(self) -> int:
+        """Equal iterations until something else is to be done; 0 where there is nothing to do."""
+        if self.chunks:
+            return 1
+        return self.running[0][0] - self.step if self.running else 0
+
+    def numbers(self, steps: int) -> tuple[float, ...]:
+        """The next row beside its repeats: decoding sequences, their mean context, and chunks of prompts."""
+        decoding = 0 if self.chunks and self.limits.prefill_first else len(self.running)
         mean = self.limits.shared + self.context / decoding + (steps - 1) / 2 if decoding else 0.0
-        self.rows.append((steps, decoding, mean, *_together(chunks)))
-        if decoding:
+        return (decoding, mean, *_together(self.chunks))
+
+    def work(self, steps: int) -> None:
+        """Equal iterations of what was admitted and what decodes."""
+        row, complete = self.numbers(steps), self.complete
+        self.rows.append((steps, *row))
+        if row[0]:
             self._decode(steps)
         for request in complete:
             self._answered_first(request)
@@ -175,8 +190,9 @@ class Loop:
         self.last[request] = len(self.rows)
         self.cached -= held
         self.unanswered -= 1
-        if self.again and self.next < len(self.came):
-            self.send()
+        if self.next < len(self.came):
+            self.send(self.next)
+            self.next += 1
 
 
 def _together(chunks: list[tuple[int, int]]) -> tuple[float, ...]:

@@ -67,25 +67,34 @@ def benchmark(plan: Plan, requests: float | None = None, rounds: float = ROUNDS)
     limits = limits_of(plan)
     rows = schedule(_sent(plan, count, limits), clients, limits)
     ends = _ends(plan.scenario, plan.passes, rows, plan.settings.engine.pipeline)
-    return _met(plan, rows, ends[rows.came], ends, clients)
+    engines, total = plan.memory.busy * pipeline, ends[-1]
+    met = _Met(ends[rows.came], ends[rows.first], ends[rows.last], rows.outputs)
+    return _found(plan, met, clients, engines * count / total, engines * rows.outputs.sum() / total, total)
 
 
 def arriving(plan: Plan, requests: float | None = None) -> Benchmark:
     """Requests at random, at the plan's request rate, dealt to its engines in turn; so many to each engine.
 
-    The first tenth of them, which finds engines empty, is run and not counted. No number of the plan is an array.
+    Attention data parallel ranks are one engine. The first tenth of the requests, which finds engines empty, is run and
+    not counted. No number of the plan is an array.
     """
-    pipeline, rate = int(plan.scenario.parallelism.pp), plan.scenario.serving.request_rate
+    serving, memory = plan.scenario.serving, plan.memory
+    pipeline, ranks = int(plan.scenario.parallelism.pp), int(min(serving.attention_dp, memory.busy))
     count = min(_share(requests, pipeline) if requests else ARRIVALS, MOST_REQUESTS)
     limits = limits_of(plan)
-    limits = replace(limits, sequences=min(limits.sequences, _share(plan.memory.asked, pipeline)))
-    times = arrivals(rate, count, int(plan.memory.busy) * pipeline)
+    limits = replace(limits, sequences=min(limits.sequences, _share(memory.asked, pipeline)))
+    engines = int(memory.busy) // ranks * pipeline
+    times, sent = arrivals(serving.request_rate, count, engines), _sent(plan, count, limits)
 
-    def clock(sequences: float, context: float, *chunks: float) -> float:
-        return _seconds(plan.scenario, plan.passes, plan.settings.engine.pipeline, sequences, context, *chunks)
+    def clock(row: tuple[float, ...], mean: float) -> float:
+        shared = None if ranks == 1 else mean
+        return _seconds(plan.scenario, plan.passes, plan.settings.engine.pipeline, *row, ranks=shared)
 
-    rows, ends = run(_sent(plan, count, limits), times, limits, clock)
-    return _met(plan, rows, times[:, None], ends[:, None], 0, count // 10)
+    first, last = run(sent, times, limits, clock, ranks)
+    outputs, counted = np.array(sent.outputs), slice(count // 10, None)
+    met = _Met(times[counted, None], first[counted, None], last[counted, None], outputs[counted])
+    total = float(last.max())
+    return _found(plan, met, 0, engines * count / total, engines * outputs.sum() / total, total)
 
 
 def _sent(plan: Plan, count: int, limits: Limits) -> Requests:
@@ -93,25 +102,36 @@ def _sent(plan: Plan, count: int, limits: Limits) -> Requests:
     return Requests.of(serving.prompt_tokens, serving.output_tokens, count, serving.lengths).beyond(limits.shared)
 
 
-def _met(plan: Plan, rows: Schedule, came: np.ndarray, ends: np.ndarray, clients: int, warming: int = 0) -> Benchmark:
-    """What requests met that came at some seconds, without the first of them; `ends` are those of the rows.
+@dataclass(frozen=True)
+class _Met:
+    """Seconds at which requests came, and had their first and last token; and the tokens of their outputs."""
 
-    Rates are those of all requests.
-    """
-    pipeline, engine = int(plan.scenario.parallelism.pp), plan.settings.engine
-    engines, total = plan.memory.busy * pipeline, ends[-1]
-    counted = slice(warming, None)
-    tpot = _tpot(rows, ends, counted)
+    came: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    outputs: np.ndarray
+
+    @property
+    def tpot(self) -> Spread | None:
+        """Time per token after the first; None where no request has a second one."""
+        several = self.outputs > 1
+        if not several.any():
+            return None
+        return _spread((self.last[several] - self.first[several]) / (self.outputs[several] - 1)[:, None])
+
+
+def _found(plan: Plan, met: _Met, clients: int, answered: Number, output: Number, seconds: Number) -> Benchmark:
+    """What requests met, with what there is outside the iterations."""
+    pipeline, engine, tpot = int(plan.scenario.parallelism.pp), plan.settings.engine, met.tpot
     wait = engine.t_request + engine.t_api + (engine.lag * tpot.mean if tpot else 0.0)
-    ttft = ends[rows.first[counted]] - came[counted] + wait
     return Benchmark(
-        requests=len(ttft) * pipeline,
+        requests=len(met.outputs) * pipeline,
         clients=clients * pipeline,
-        ttft=_spread(ttft),
+        ttft=_spread(met.first - met.came + wait),
         tpot=tpot,
-        output=_one(engines * rows.outputs.sum() / total),
-        answered=_one(engines * len(rows.outputs) / total),
-        seconds=_one(total),
+        output=_one(output),
+        answered=_one(answered),
+        seconds=_one(seconds),
     )
 
 
@@ -157,22 +177,14 @@ def _seconds(
     tokens: Number = 0,
     pairs: Number = 0,
     keys: Number = 0,
+    ranks: Number | None = None,
 ) -> Number:
-    """Time of an iteration of decoding sequences and, where there are some, chunks of prompts."""
+    """Time of an iteration of decoding sequences and, where there are some, chunks of prompts; `ranks` as of a pass."""
     if is_array(count) or count:
-        iteration = passes.mixed(sequences, context, count, tokens / count, pairs / count, keys)
+        iteration = passes.mixed(sequences, context, count, tokens / count, pairs / count, keys, ranks)
     else:
-        iteration = passes.decode(sequences, context)
+        iteration = passes.decode(sequences, context, ranks)
     return steady.pipelined_seconds(iteration.seconds, scenario.parallelism.pp, sequences, reached)
-
-
-def _tpot(rows: Schedule, ends: np.ndarray, counted: slice) -> Spread | None:
-    """Time per token after the first; None where no request has a second one."""
-    first, last, outputs = (each[counted] for each in (rows.first, rows.last, rows.outputs))
-    several = outputs > 1
-    if not several.any():
-        return None
-    return _spread((ends[last[several]] - ends[first[several]]) / (outputs[several] - 1)[:, None])
 
 
 def _spread(times: np.ndarray) -> Spread:

@@ -73,13 +73,12 @@ def test_requests_in_flight_are_rate_times_latency() -> None:
     """Little 1961."""
     requests, rate = Requests.of(700, 200, 3000), 4.0
     times = arrivals(rate, 3000, 1)
-    rows, ends = run(requests, times, Limits(8192, 256, 10**6, False, False), lambda *_: 5e-3)
-    latency = (ends[rows.last] - times).mean()
-    steps = np.diff(ends)
-    running = ((rows.sequences * steps).sum() + (rows.prompts * steps).sum()) / ends[-1]
-    assert running == pytest.approx(rate * latency, rel=0.05)
-    assert (ends[rows.first] > times).all()
-    assert (rows.repeats * rows.sequences).sum() == 3000 * 199
+    first, last = run(requests, times, Limits(8192, 256, 10**6, False, False), lambda _row, _mean: 5e-3)
+    assert (first > times).all()
+    assert last - first == pytest.approx(199 * 5e-3)
+    steps = np.linspace(times[300], times[-300], 4000)
+    running = ((times < steps[:, None]) & (steps[:, None] < last)).sum(axis=1).mean()
+    assert running == pytest.approx(rate * (last - times).mean(), rel=0.05)
 
 
 def test_engines_that_get_requests_in_turn_see_them_come_evenly() -> None:
@@ -88,6 +87,39 @@ def test_engines_that_get_requests_in_turn_see_them_come_evenly() -> None:
     assert four.mean() == pytest.approx(4 / 8, rel=0.03)
     assert one.std() / one.mean() == pytest.approx(1.0, rel=0.05)
     assert four.std() / four.mean() == pytest.approx(0.5, rel=0.05)
+
+
+def test_a_rank_with_a_queue_of_its_own_has_the_others_wait_for_it() -> None:
+    """Two ranks, one with a prompt: the other's step lasts as long, and experts see the rows of both."""
+    seen = []
+
+    def clock(row: tuple[float, ...], mean: float) -> float:
+        seen.append((row[0] + row[3], mean))
+        return row[0] + row[3]
+
+    limits = Limits(8192, 1, 10**6, False, False)
+    first, last = run(Requests((100, 100, 100), (3, 3, 3)), np.array([0.0, 100.0, 100.0]), limits, clock, 2)
+    # the first is alone; the second comes when it decodes, on the other rank; the third has no place before one is done
+    assert first.tolist() == [100, 200, 301]
+    assert last.tolist() == [201, 301, 303]
+    assert seen[0] == (100, 50)
+    assert (100, 50.5) in seen
+
+
+def test_a_lone_prompt_of_ranks_that_share_experts_is_alone() -> None:
+    ranks = {
+        "tp": 1,
+        "cluster__gpus": 8,
+        "attention_dp": 8,
+        "parallelism__ep": 8,
+        "prompt_tokens": 2000,
+        "output_tokens": 100,
+    }
+    many = planned("deepseek-v3", request_rate=0.01, concurrency=64, **ranks)
+    one = planned("deepseek-v3", concurrency=1, **ranks)
+    found = arriving(many, 40)
+    assert found.ttft.p50 == pytest.approx(one.steady.ttft, rel=0.02)
+    assert token(found).p50 == pytest.approx(one.steady.tpot, rel=0.02)
 
 
 def test_no_more_run_together_than_are_planned() -> None:

@@ -8,10 +8,11 @@ import pytest
 from tests.core.serving_plans import serving
 from triledger.core.engine import evaluate
 from triledger.core.report import Report
-from triledger.core.scenario import Measured
+from triledger.core.scenario import Measured, Scenario
 from triledger.core.units import format_quantity
 
 LLAMA_70B = "llama-3-70b"
+RANKS = {"cluster__gpus": 8, "attention_dp": 8, "parallelism__ep": 8}
 
 
 def test_little_holds_in_a_closed_loop():
@@ -84,12 +85,22 @@ def test_other_prompts_are_named_where_they_take_most_of_a_token():
     assert {"prefill-share"} <= codes(met)
 
 
-def test_the_time_that_fewer_requests_are_offered_with_is_what_they_take():
-    plan = serving(LLAMA_70B, "a100-sxm-80gb", tp=8, concurrency=128)
+@pytest.mark.parametrize(
+    "plan",
+    [
+        serving(LLAMA_70B, "a100-sxm-80gb", tp=8, concurrency=128),
+        # with fewer requests than attention ranks, fewer of these share the experts
+        serving("deepseek-v3", "h200-sxm-141gb", weight_format="fp8", concurrency=12, **RANKS),
+    ],
+    ids=["tensor parallel", "attention data parallel"],
+)
+def test_the_time_that_fewer_requests_are_offered_with_is_what_they_take(plan: Scenario):
+    plan = plan.with_("serving.tpot_target", 0.01)
     [missed] = [f for f in evaluate(plan).findings if f.code == "tpot-target-missed"]
     [edit] = missed.edits
     then = evaluate(edit.applied(plan))["serving.tpot_s"]
-    assert edit.label == f"Concurrency 64: {format_quantity(then, 'seconds')}"
+    half = int(plan.serving.concurrency) // 2
+    assert edit.label == f"Concurrency {half}: {format_quantity(then, 'seconds')}"
 
 
 def test_fewer_requests_are_not_offered_where_they_do_not_help():

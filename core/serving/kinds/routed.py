@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...model.kinds.feed_forward import Experts, ffn_width
-from ...numeric import Number, is_array
+from ...numeric import Number, is_array, where
 from ...sums import add_bytes
 from .. import experts as routed
 from .. import kernels
@@ -27,13 +27,16 @@ class Routed:
         return is_array(self.rank.expert_groups) or self.rank.expert_groups > 1
 
     def operator(self, rows: Number) -> Operator:
-        """Routed experts, on the line between the tuned batch sizes around the rows."""
+        """Routed experts, on the line between the tuned batch sizes around the rows.
+
+        Less than one row is a mean over ranks of which some have none.
+        """
         below, above = tuned_sizes(rows)
         at_below, at_above = self._at(below), self._at(above)
         own = self._at(rows)
         math, seconds = (
-            kernels.between_sizes(rows, below, above, getattr(at_below, name), getattr(at_above, name))
-            for name in ("math", "seconds")
+            where(rows < 1, exact, kernels.between_sizes(rows, below, above, *ends))
+            for exact, *ends in zip(*((each.math, each.seconds) for each in (own, at_below, at_above)), strict=True)
         )
         return own._replace(math=math, seconds=seconds)
 
