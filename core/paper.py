@@ -18,6 +18,7 @@ from .figures.figure import Bar, Figure, Mark
 from .figures.ground import THEMES, Ground, Plot
 from .figures.lettering import Text, letter
 from .figures.placement import Box, leader
+from .words import unbroken
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -276,7 +277,7 @@ class _Painter:
     def wrapped(self, text: str, bold: bool, size: float) -> list[str]:
         """The text in lines that fit the sheet; a word that is too long by itself is cut."""
         lines: list[str] = []
-        for word in text.split():
+        for word in filter(None, unbroken(text).split(" ")):
             longer = f"{lines[-1]} {word}" if lines else word
             if lines and self.fits(longer, bold, size):
                 lines[-1] = longer

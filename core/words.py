@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .units import digits, format_quantity
 
 GIB = 2.0**30
@@ -9,6 +11,7 @@ GIB = 2.0**30
 NO_ROOM = "Not one request fits into memory."
 #: Units of long times: how many of them make a day.
 SPANS = {"day": 1, "hour": 24, "minute": 1440}
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=[^\d\W]|%)")
 _INSTANTS = {
     "loss": "at the loss",
     "backward": "in the backward pass",
@@ -45,6 +48,11 @@ def span(days: float) -> str:
 def when(instant: str) -> str:
     """When memory peaks, in words: at the loss, in the backward pass."""
     return _INSTANTS.get(str(instant), f"at {instant}")
+
+
+def unbroken(text: str) -> str:
+    """The text with each number on the line of its unit, whatever breaks lines at spaces."""
+    return _BEFORE_UNIT.sub("\u00a0", text)
 
 
 def seconds(value: float, significant: int = 2) -> str:

@@ -91,6 +91,7 @@ class Bench(QDialog):
         self.bar = QProgressBar()
         self.bar.setRange(0, _STEPS)
         self.bar.setTextVisible(False)
+        self.bar.setAccessibleName("Progress of the measurement")
         self.bar.setFixedHeight(8)
         self.chart = ChartCard(theme, choose)
         self.chart.failed.connect(self.state.setText)
@@ -127,6 +128,7 @@ class Bench(QDialog):
         self._thread.finished.connect(self._finished)
         self._thread.start()
         self._sync()
+        self.cancel_button.setFocus()
 
     def cancel(self) -> None:
         """Stop after the repetition that is at work."""
@@ -165,6 +167,7 @@ class Bench(QDialog):
         self.bar.setValue(0)
         self._sync()
         self.start_button.setText("Measure again" if self.reached else "Measure")
+        self.start_button.setFocus()
 
     # ------------------------------------------------------------ what was measured
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files
 
 from PySide6.QtGui import QFont, QFontDatabase
+
+from ..core.words import unbroken
 
 FAMILY = "Inter"
 SIZE = 13
@@ -40,4 +41,4 @@ def typeset(text: str) -> str:
 
 def prose(text: str) -> str:
     """A sentence typeset, each number on the line of its unit."""
-    return re.sub(r"(?<=\d) (?=[^\d\W]|%)", "\u00a0", typeset(text))
+    return unbroken(typeset(text))

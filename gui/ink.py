@@ -9,6 +9,7 @@ from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPen, 
 
 from ..core.figures.colour import ink_on, legible, mixed
 from ..core.figures.figure import SERIES
+from ..core.words import unbroken
 from .fonts import font, typeset
 from .theme import Theme
 
@@ -94,6 +95,7 @@ class Ink:
     def wrapped(self, text: str, room: float, most: int, bold: bool = False, size: int = 12) -> list[str]:
         """The text in at most `most` lines; what does not fit into the last one ends in an ellipsis."""
         lines: list[str] = [""]
+        text = unbroken(text)
         for word in text.split(" ") if self.text(text, bold, size).width > room else [text]:
             longer = f"{lines[-1]} {word}".strip()
             if lines[-1] and len(lines) < most and self.text(longer, bold, size).width > room:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from ..measured.comparison import Compared, statistics
 from ..measured.errors import shipped_errors
@@ -69,7 +70,8 @@ def measured_like(report: Report, similar: Sequence[Similar]) -> Figure:
     )
     title, subtitle = f"The {plural(len(near), 'run')} most like this plan", f"{metric}; other runs are grey"
     marks = (*(_mark(row, _REST, 3) for row in within), *told)
-    return _chart(title, subtitle, near, marks, (low, high), tuple(line for line, _ in own))
+    chart = _chart(title, subtitle, near, marks, (low, high), tuple(line for line, _ in own))
+    return replace(chart, scenario=report.scenario.name)
 
 
 def _own(report: Report, like: Compared) -> Iterator[tuple[Line, Mark]]:

@@ -188,7 +188,8 @@ def _band(report: Report) -> str:
 
 def _subtitle(report: Report, line: _Curve) -> str:
     words = f"{write_quantity(report.scenario.training.tokens, 'tokens')} tokens"
-    return f"{words}, by data parallelism" if all(line.fits) else f"{words}; dashed: does not fit in memory"
+    words = f"{words}, by data parallelism" if all(line.fits) else f"{words}; dashed: does not fit in memory"
+    return f"{words}; dotted: whiteboard" if line.ruled and len(line.gpus) > 1 else words
 
 
 def _title(report: Report, line: _Curve, aim: _Aim | None) -> str:

@@ -91,6 +91,13 @@ def test_a_long_title_wraps_and_a_long_word_is_cut() -> None:
     assert all(box[2] <= WIDTH for text in found for box in found[text])
 
 
+@pytest.mark.parametrize("words", range(6, 14))
+def test_a_number_keeps_its_unit_where_a_title_wraps(words: int) -> None:
+    title = " ".join(["42 % of 10 GiB"] * words)
+    lines = [text for text in boxes(replace(roofline(training_report()), title=title)) if "42" in text]
+    assert not any(line.startswith(("%", "GiB")) or line.endswith(("42", "10")) for line in lines)
+
+
 def test_letters_that_no_font_has_do_not_stop_a_chart() -> None:
     assert render(replace(roofline(training_report()), scenario="七百亿 \U000f0000"), "svg")
 
