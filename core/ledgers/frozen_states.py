@@ -140,6 +140,7 @@ class FrozenStates:
         sharded = states.zero and not self._apart
         return (states.sharded if sharded else states.whole)(width, self.trained)
 
+    @cached_property
     def static(self) -> dict[str, Number]:
         states = self.states
         common, routed = self._base_bytes()

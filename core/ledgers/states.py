@@ -206,6 +206,7 @@ class TrainedStates:
         self.psi = states.held(stage)
         self.trained = states.owned(self.psi)
 
+    @cached_property
     def static(self) -> dict[str, Number]:
         """Weights, gradients and optimizer states between steps, by item."""
         states, owned, widths = self.states, self.trained, self.states.widths

@@ -82,6 +82,8 @@ class TrainingMemory:
         self.widths = state_widths(scenario, self.framework)
         self.rank = RankParameters(model, layout)
         self.states = States(scenario, self.framework, layout, self.rank, self.widths)
+        #: States of single stages: several items ask for those of the same one.
+        self._found: dict[float, TrainedStates | FrozenStates] = {}
         self.keeping = keeping_of(scenario, layout)
         self.adapters, self.element = self.keeping.adapters, self.keeping.element
         #: What one block of each group keeps for its backward pass.
@@ -116,13 +118,13 @@ class TrainingMemory:
 
     def static(self, stage: Number) -> dict[str, Number]:
         """Weights, whole gradients and optimizer states between steps, on the device."""
-        return self._on_device(self._states(stage).static())
+        return self._on_device(self._states(stage).static)
 
     def on_host(self, stage: Number) -> Number:
         """What a rank of the stage keeps in the memory of its host: states of the optimizer, and activations."""
         training, found = self.scenario.training, []
         if training.offload_optimizer:
-            static = self._states(stage).static()
+            static = self._states(stage).static
             found.append(optimizer_bytes(*(static[name] for name in OPTIMIZER)))
         if present(training.offload_layers):
             for flight, layers, _ in self._in_flight(stage):
@@ -165,14 +167,18 @@ class TrainingMemory:
         return static | dict.fromkeys(OPTIMIZER, nothing_held())
 
     def _states(self, stage: Number) -> TrainedStates | FrozenStates:
-        if self.adapters is None:
-            return TrainedStates(self.states, stage)
-        return FrozenStates(self.states, self.adapters, stage)
+        if not is_array(stage) and stage in self._found:
+            return self._found[stage]
+        adapters = self.adapters
+        states = TrainedStates(self.states, stage) if adapters is None else FrozenStates(self.states, adapters, stage)
+        if not is_array(stage):
+            self._found[stage] = states
+        return states
 
     def stage(self, stage: Number) -> StageMemory:
         """Items of a stage at the largest of its three instants."""
         layout, states = self.layout, self._states(stage)
-        static = self._on_device(states.static())
+        static = self._on_device(states.static)
         kinds = self.rank.kinds
         first, last = kinds.firsts(stage), kinds.lasts(stage)
         layers = self._layers(kinds.on(stage), last)
