@@ -22,7 +22,7 @@ from . import kernels
 from .collectives import NOTHING, Pipeline, TensorGroup, Transfer, gathered_bytes, hidden_bytes
 from .exchange import Exchange
 from .expert_ranks import expert_ranks
-from .layer import Layer
+from .layer import Layer, add, products
 from .operators import Operator, Rank, all_flops, merged
 from .rates import Rates, expert_format, plain_format, rates_of
 from .settings import Settings
@@ -110,12 +110,6 @@ def eager_seconds(seconds: Number, eager: Number, grace: Number) -> Number:
     return maximum(seconds, eager * grace)
 
 
-@formula("Σ", "number")
-def add(first: Number, second: Number) -> Number:
-    """Two counts of the same kind together."""
-    return first + second
-
-
 class Iteration(NamedTuple):
     """One iteration and its parts, in seconds."""
 
@@ -181,6 +175,7 @@ class Pass:
         #: Iterations of prompts alone by their numbers.
         self._prompts: dict[tuple[Number, ...], Iteration] = {}
         self.groups = [(layers, Layer(block, self.rank)) for layers, block in model.groups]
+        self.products = products(self.groups)
         self.kernels = self._sum(kernels_in_layers, [each.kernels for _, each in self.groups])
         self.eager = total_seconds([eager_layers(layers, each.eager) for layers, each in self.groups])
         self.reductions = self._sum(allreduces, [each.block.reductions for _, each in self.groups])
@@ -253,11 +248,14 @@ class Pass:
         ranks: Number | None = None,
     ) -> Iteration:
         engine, model = self.settings.engine, self.model
-        operators = merged(
+        shared = rows if ranks is None else ranks
+        matrices = [self.rank.matrix(*product, rows).times(layers) for layers, product in self.products]
+        others = [
             each.times(layers)
             for layers, layer in self.groups
-            for each in (*layer.batch(rows, rows if ranks is None else ranks), *core(layer), layer.pointwise(rows))
-        )
+            for each in (*layer.experts(shared), *core(layer), layer.pointwise(rows))
+        ]
+        operators = merged((*matrices, *others))
         head = self.rank.matrix(self.output_head, self.rates.head, self.head_weights, answered)
         sampling = self.rank.streaming("sampling", kernels.logit_bytes(answered, self.vocabulary))
         operators = (*operators, head, sampling)

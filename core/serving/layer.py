@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..model.block import Block
-from ..numeric import Number
+from ..model.layers import Matrix
+from ..numeric import Number, is_array
 from ..terms import formula
 from . import kernels
 from .kinds.routed import Routed
@@ -25,6 +28,16 @@ def layer_kernels(usual: Number, parts: Number, mixing: Number, expert: Number) 
 def part_bytes(usual: Number, parts: Number) -> Number:
     """Pointwise traffic of a layer for each element of the residual stream; half of it without one of the parts."""
     return usual * parts / 2
+
+
+@formula("Σ", "number")
+def add(first: Number, second: Number) -> Number:
+    """Two counts of the same kind together."""
+    return first + second
+
+
+#: A matrix product of a layer: the matrix, the format that it runs in, and the bytes of its weights.
+Product = tuple[Matrix, Format, Number]
 
 
 class Layer:
@@ -49,7 +62,7 @@ class Layer:
         numbers = [(matrix, mixing) for matrix in self.mixing.matrices()]
         for matrix in block.ffn.projections(rank.tensor):
             numbers.append((matrix, rank.plain if matrix.name == "router" else feed_forward))
-        self.matrices = [
+        self.matrices: list[Product] = [
             (matrix, number, kernels.weight_bytes(matrix.inputs, matrix.outputs, number.bits))
             for matrix, number in numbers
         ]
@@ -58,12 +71,23 @@ class Layer:
         left = part in self.rank.settings.weights.leaves
         return self.rank.plain if left else self.rank.rates.blocks
 
-    def batch(self, rows: Number, ranks: Number) -> list[Operator]:
-        """Kernels that see the rows of a batch alike; experts see those of all ranks, which are `ranks` in the mean."""
-        operators = [self.rank.matrix(*each, rows) for each in self.matrices]
-        return [*operators, self.routed.operator(ranks)] if self.routed else operators
+    def experts(self, rows: Number) -> tuple[Operator, ...]:
+        """The routed experts, where there are some; `rows` are the mean of the ranks that share them."""
+        return (self.routed.operator(rows),) if self.routed else ()
 
     def pointwise(self, rows: Number) -> Operator:
         """Norms, residuals, rotary embedding, casts and activation."""
         moved = kernels.pointwise_bytes(rows, self.block.hidden, self.hidden_bytes, self.ffn_matrices, self.ffn_size)
         return self.rank.streaming("norms and activation", moved)
+
+
+def products(groups: list[tuple[Number, Layer]]) -> list[tuple[Number, Product]]:
+    """The matrix products of a model with how many layers have each: what several groups share is one."""
+    found: dict[Any, tuple[Number, Product]] = {}
+    for layers, layer in groups:
+        for product in layer.matrices:
+            matrix, number, _ = product
+            sizes = matrix.inputs, matrix.outputs
+            key = len(found) if is_array(*sizes) else (matrix.name, *sizes, id(number))
+            found[key] = add(found[key][0], layers) if key in found else layers, product
+    return list(found.values())
