@@ -117,7 +117,12 @@ def gathered_root_bytes(width: Number, first: Number, last: Number, embedding: N
     return width * (first * embedding + last * head)
 
 
-@formula("2·w·P + w·(P + V·h/t)", "B", "current and prefetched block; one block and the head gradient being reduced")
+@formula(
+    "2·w·P + w·(P + V·h/t)",
+    "B",
+    "current and prefetched block; gradients of one block and of the head before they are reduced or, in a pipeline, "
+    "added to those that are kept whole until the end of the step",
+)
 def gathered_block_bytes(
     width: Number, gathered: Number, block: Number, last: Number, embedding: Number, held_blocks: Number
 ) -> Number:

@@ -73,6 +73,13 @@ def test_published_rates_of_kernels_that_send_a_token_once() -> None:
     # DeepEP's table, H800 with 160 GB/s NVLink and 50 GB/s adapters: 43 to 58 GB/s across nodes of 8
     exchanged = routed(deepseek(parallelism__expert_dispatch="deepep", ranks=16))[1].dispatch
     assert 43e9 < exchanged.sent * exchanged.outside / exchanged.seconds < 58e9
+    for ranks in (32, 64):
+        wide = routed(deepseek("h800-sxm-80gb", ranks, parallelism__expert_dispatch="deepep"))[1].dispatch
+        assert 43e9 < wide.sent * wide.outside / wide.seconds < 58e9
+    # and 153 to 158 GB/s of NVLink inside one node, of which 2 % is missed
+    near = routed(deepseek("h800-sxm-80gb", 8, parallelism__expert_dispatch="deepep"))[1].dispatch
+    assert near.outside == 0
+    assert near.sent / near.seconds == pytest.approx(153e9, rel=0.025)
 
 
 def test_gathering_all_tokens_pays_where_a_token_meets_every_rank() -> None:

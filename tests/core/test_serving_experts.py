@@ -137,6 +137,18 @@ def test_all_to_alls_across_nodes():
     assert "tp-leaves-node" not in codes
 
 
+@pytest.mark.parametrize(
+    ("ranks", "published", "error"),
+    [(8, 77e-6 + 114e-6, -0.14), (64, 173e-6 + 314e-6, -0.04), (256, 194e-6 + 360e-6, -0.07)],
+)
+def test_published_times_of_low_latency_kernels(ranks: float, published: float, error: float):
+    """Dispatch and combine of 128 tokens on H800 with 50 GB/s adapters: the table of DeepEP."""
+    plan = serving("deepseek-v3", "h800-sxm-80gb", 1, weight_format="fp8-block", concurrency=128 * ranks)
+    many = {"cluster.gpus": ranks, "parallelism.ep": ranks, "serving.attention_dp": ranks}
+    each = passes(with_all(plan, many)).exchange.send(128.0, 7168, 8)
+    assert each.seconds / published - 1 == pytest.approx(error, abs=0.015)
+
+
 def test_ranks_wait_for_the_one_with_a_prompt():
     step = passes(spread(1, 8, 8)).decode(8.0, 1000.0)
     assert step.waiting == pytest.approx(0.2 * step.device)
