@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from ...model.kinds.feed_forward import Experts, ffn_width
 from ...numeric import Number, is_array, where
 from ...sums import add_bytes
@@ -9,6 +13,16 @@ from .. import experts as routed
 from .. import kernels
 from ..operators import Operator, Rank
 from ..settings import tuned_sizes
+
+
+class _Load(NamedTuple):
+    """Experts that some row is sent to, rows of one rank, their unevenness, and bytes of weights and of rows."""
+
+    touched: Number
+    sent: Number
+    uneven: Number
+    weights: Number
+    moved: Number
 
 
 class Routed:
@@ -27,23 +41,38 @@ class Routed:
         return is_array(self.rank.expert_groups) or self.rank.expert_groups > 1
 
     def operator(self, rows: Number) -> Operator:
-        """Routed experts, on the line between the tuned batch sizes around the rows.
+        """Routed experts, on the line between the tuned batch sizes around the rows."""
+        experts, own = self.experts, self._load(rows)
+        math, seconds = self._between(rows, own)
+        return Operator(
+            "experts",
+            routed.expert_flops(own.sent, experts.matrix_count, experts.width, self.size),
+            add_bytes(own.weights, own.moved),
+            math,
+            routed.expert_memory_seconds(*self._streams(own)),
+            seconds,
+            self.rank.experts.peak,
+        )
+
+    def _between(self, rows: Number, own: _Load) -> tuple[Number, Number]:
+        """Seconds of the mathematics and of the kernels, on the line between the tuned batch sizes around the rows.
 
         Less than one row is a mean over ranks of which some have none.
         """
         below, above = tuned_sizes(rows)
-        at_below, at_above = self._at(below), self._at(above)
-        own = self._at(rows)
+        at_below = self._timed(self._load(below))
+        at_above = self._timed(self._load(above)) if is_array(rows) or below != above else at_below
         math, seconds = (
-            where(rows < 1, exact, kernels.between_sizes(rows, below, above, *ends))
-            for exact, *ends in zip(*((each.math, each.seconds) for each in (own, at_below, at_above)), strict=True)
+            kernels.between_sizes(rows, below, above, *ends) for ends in zip(at_below, at_above, strict=True)
         )
-        return own._replace(math=math, seconds=seconds)
+        if not np.any(rows < 1):
+            return math, seconds
+        exact = self._timed(own)
+        return where(rows < 1, exact[0], math), where(rows < 1, exact[1], seconds)
 
-    def _at(self, rows: Number) -> Operator:
-        """Routed experts with exactly these rows of each rank that shares them."""
-        experts, size, rates = self.experts, self.size, self.rank.rates
-        number, engine, device = self.rank.experts, self.rank.settings.engine, self.rank.settings.device
+    def _load(self, rows: Number) -> _Load:
+        """What a rank has to do for exactly these rows of each rank that shares its experts."""
+        experts, size, number, engine = self.experts, self.size, self.rank.experts, self.rank.settings.engine
         touched, sent = self._met(rows), routed.routed_rows(self._all_rows(rows), experts.per_token)
         uneven, fullest = 1.0, touched
         if self._spread:
@@ -52,14 +81,20 @@ class Routed:
             fullest = routed.fullest_group(touched, experts.experts, groups)
             uneven = routed.imbalance(sent, groups, engine.moe_skew)
         weights = routed.touched_bytes(fullest, experts.matrix_count, experts.width, size, number.bits)
-        moved = routed.routed_bytes(sent, engine.moe_bytes, experts.width, size)
-        k_half = routed.half_rate_inner(device.k_half, number.peak, rates.attention_peak)
-        inputs = 1 + experts.gated
-        math = routed.expert_math_seconds(touched, sent, inputs, experts.width, size, k_half, number.rate, uneven)
-        memory = routed.expert_memory_seconds(weights, number.streaming, engine.moe_memory, moved, rates.memory)
-        flops = routed.expert_flops(sent, experts.matrix_count, experts.width, size)
-        seconds = kernels.soft_maximum(math, memory)
-        return Operator("experts", flops, add_bytes(weights, moved), math, memory, seconds, number.peak)
+        return _Load(touched, sent, uneven, weights, routed.routed_bytes(sent, engine.moe_bytes, experts.width, size))
+
+    def _streams(self, load: _Load) -> tuple[Number, ...]:
+        number, rates = self.rank.experts, self.rank.rates
+        return load.weights, number.streaming, self.rank.settings.engine.moe_memory, load.moved, rates.memory
+
+    def _timed(self, load: _Load) -> tuple[Number, Number]:
+        """Seconds of the mathematics, and of the kernels."""
+        experts, rates, number = self.experts, self.rank.rates, self.rank.experts
+        k_half = routed.half_rate_inner(self.rank.settings.device.k_half, number.peak, rates.attention_peak)
+        shape = 1 + experts.gated, experts.width, self.size, k_half, number.rate
+        math = routed.expert_math_seconds(load.touched, load.sent, *shape, load.uneven)
+        memory = routed.expert_memory_seconds(*self._streams(load))
+        return math, kernels.soft_maximum(math, memory)
 
     def _all_rows(self, rows: Number) -> Number:
         """Rows of all ranks that share the experts."""
