@@ -76,6 +76,7 @@ def screenshot(
     window.complete()
     for _ in range(3):  # layouts settle, then charts and strips are computed for the sizes they have now
         application.processEvents()
+        window.docks.share()
         window.store.flush()
         window.strips.finish()
     try:

@@ -31,6 +31,8 @@ _DRAFTS = ("serving.speculative_speedup", "drafts and checks", "drafts")
 _OTHERS = ("serving.prefill_share", "prompts of others", "prompts")
 #: Parts below this share are left out, and those below the other have no number in the bar.
 _LEAST, _NAMED = 2e-3, 0.08
+#: Of a bar, which leaves room for the name above it.
+_HEIGHT = 0.48
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def _bars(place: int, row: _Row) -> Iterator[Bar]:
         share = part.seconds / row.total
         hover = f"{row.name}, {part.name}: {seconds(part.seconds, 3)}, {percent(share)} of {seconds(row.total, 3)}"
         text = seconds(part.seconds, 3) if share >= _NAMED else ""
-        yield Bar(part.name, part.series, place, start, share, text=text, hover=hover, link=part.key)
+        yield Bar(part.name, part.series, place, start, share, _HEIGHT, text=text, hover=hover, link=part.key)
         start += share
 
 

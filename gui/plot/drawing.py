@@ -37,8 +37,8 @@ _BEYOND = 0.1
 _CLOSEST = 0.125
 #: Rows of bars that are worth speaking of when they are out of sight.
 _SOME = 0.3
-#: Pixels for the words that say so.
-_MORE = 18.0
+#: Height and width in pixels for the words that say so.
+_MORE, _TOLD = 18.0, 84.0
 _NOTHING = Figure("", "", "", Axis(), Axis(), empty=" ")
 
 
@@ -118,7 +118,9 @@ class Drawing(pg.GraphicsView):
             return letter(visible, frame.upwards, self._measure, frame.bounds)
         left, low, right, high = frame.bounds
         texts = letter(visible, frame.upwards, self._measure, (left, low + _MORE, right, high))
-        return [text for text in texts if -frame.bottom <= text.box[1] and text.box[3] <= -frame.top]
+        told = right - _TOLD  # the words that say how many rows are below stand in the corner
+        seen = (text for text in texts if low <= text.box[1] and text.box[3] <= high)
+        return [text for text in seen if text.box[1] >= low + _MORE or text.box[2] < told]
 
     def paint(self, painter: QPainter) -> None:
         """Paint the figure in the view's pixels."""

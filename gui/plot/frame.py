@@ -22,7 +22,7 @@ _LEAST = 48.0
 #: Pixels that a row of bars needs, with its name beside it or above it.
 _PITCH, _PITCH_ABOVE = 19.0, 28.0
 #: The parts of those with which rows still do where all of them are then seen.
-_CLOSE, _CLOSE_ABOVE = 0.9, 0.97
+_CLOSE, _CLOSE_ABOVE = 0.84, 0.97
 #: Pixels between ticks, one below the other.
 _APART = TICK + 3
 

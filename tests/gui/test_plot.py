@@ -276,6 +276,17 @@ def test_ticks_of_a_low_chart_keep_off_one_another(view: Show) -> None:
     assert frame.y.ticks[-1][1] == "1000"
 
 
+def test_the_words_on_rows_out_of_sight_lie_on_no_other(view: Show) -> None:
+    labels = tuple(Label(f"row {row} of many, a long label", 40.0, row, bold=True) for row in range(20))
+    plot = view(replace(MANY, labels=labels))
+    plot.frame()
+    _, low, right, _ = plot.frame().bounds
+    below = plot.ink.text("15 more below", size=TICK)
+    corner = (right - below.width, low, right, low + below.height)
+    for text in plot._texts:
+        assert text.box[2] < corner[0] or text.box[1] > corner[3]
+
+
 def test_a_row_that_is_the_result_is_in_sight_until_a_person_scrolls(view: Show) -> None:
     fullest = replace(MANY.bars[15], link="memory.weights_bytes")
     plot = view(replace(MANY, bars=(*MANY.bars[:15], fullest, *MANY.bars[16:])))
