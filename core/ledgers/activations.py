@@ -104,7 +104,7 @@ def keeping_of(scenario: Scenario, layout: Layout) -> Keeping:
 
 def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
     """What one block keeps on one rank."""
-    training, share, element = keeping.training, keeping.share, keeping.element
+    training, share = keeping.training, keeping.share
     stream = share if keeping.widened == 1 else share * keeping.widened
     mixing, ffn = mixer_kept(block.mixer, keeping), ffn_kept(block.ffn, keeping)
     norms = _norms(block, keeping)
@@ -118,7 +118,7 @@ def block_activations(block: Block, keeping: Keeping) -> BlockActivations:
     if training.recompute not in ("full", "op-level"):
         return BlockActivations(layer, transient, mixing.passed_on)
     working = working_set_bytes(layer, transient, block.hidden, stream, int(_reads_stream(block, keeping)))
-    checkpoint = checkpoint_bytes(block.hidden, stream, element)
+    checkpoint = checkpoint_bytes(block.hidden, stream, 2.0)
     if training.recompute == "full":
         return BlockActivations(checkpoint, working, mixing.passed_on)
     selected = _selected(block, mixing, ffn, keeping)
@@ -140,6 +140,8 @@ def _norms(block: Block, keeping: Keeping) -> Number:
         inputs, copies = 2.0 if _reads_stream(block, keeping) else inputs, 0
     if inputs == 2:
         inputs *= keeping.widened
+    if keeping.element == 4:
+        copies *= 2
     output = 0 if keeping.cheap_again else keeping.element
     if keeping.trained:
         norms = norm_bytes(hidden, block.input_norms, inputs, copies, output, share)

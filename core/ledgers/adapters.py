@@ -23,6 +23,7 @@ from ..numeric import Number
 from ..scenario import Training
 from ..sums import add_parameters
 from ..terms import formula
+from ..widths import element_bytes
 
 _LORA = "Hu 2021, arXiv 2106.09685"
 
@@ -77,7 +78,7 @@ def adapters_of(training: Training, framework: Mapping[str, Any]) -> Adapters | 
         targets=frozenset(table("adapters")["targets"][lora.targets]),
         dropout=lora.dropout > 0,
         fused=lora.kernels == "fused",
-        copy=4.0 if wide and lora.kernels == "eager" else 2.0,
+        copy=4.0 if wide and lora.kernels == "eager" else element_bytes(training),
         one_dropout=bool(framework["qkv_buffer"]),
         kept_inputs=lora.kept_inputs if training.finetune == "qlora" else 0.0,
     )

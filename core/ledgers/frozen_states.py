@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property, reduce
 
 from ..catalogue import table
+from ..model.kinds.mixer import present
 from ..model.parameters import layers_parameters
 from ..numeric import Number, largest, where
 from ..scenario import Training
@@ -171,7 +172,9 @@ class FrozenStates:
             return nothing_held(), nothing_held()
         root = gathered_root_bytes(self.element, first, last, rank.embedding, rank.head)
         width = states.low.gathered if states.low and states.low.gathered else self.width
-        blocks = tuple(self._frozen_bytes(*each, width) for each in zip(rank.matrices, rank.blocks, strict=True))
+        blocks = tuple(
+            self._frozen_bytes(*each, width) for each in zip(rank.gathered_matrices, rank.gathered_blocks, strict=True)
+        )
         kept = reduce(add_bytes, map(times_bytes, layers, blocks))
         kept = kept_frozen_bytes(states.layout.pipeline, kept)
         block = where(states.layout.pipeline > 1, 0.0, largest_present(layers, blocks, larger_bytes))
@@ -216,7 +219,7 @@ def adapter_means(rank: RankParameters, adapters: Adapters) -> tuple[Number, Num
     head = 0.0
     if "head" in adapters.targets:
         head = column_adapter(adapters.rank, rank.model.width, rank.vocabulary, layout.tensor, 1.0)
-    return rank.mean(common), 0.0, head, rank.mean(routed)
+    return rank.mean(common), 0.0, head, rank.mean(routed) if any(map(present, routed)) else 0.0
 
 
 def frozen_means(rank: RankParameters, training: Training) -> tuple[Number, Number, Number, Number]:

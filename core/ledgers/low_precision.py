@@ -51,7 +51,7 @@ def low_precision_of(scenario: Scenario, framework: Mapping[str, Any]) -> LowPre
     kept = element * copies if switches.cache_weights else element * alone
     # inputs of frozen matrices are not kept, and adapters read 16-bit ones
     inputs = element if replaces and training.finetune == "full" else 0.0
-    return LowPrecision(element, kept, float(recipe["gather"]) if travels else 0.0, alone, inputs)
+    return LowPrecision(element, kept, element if travels else 0.0, alone, inputs)
 
 
 @formula("w_q·P_mat", "B", "copies in the order of the forward product and in that of the backward product")

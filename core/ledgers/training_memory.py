@@ -219,7 +219,7 @@ class TrainingMemory:
     def _checkpoint(self) -> Number:
         """The input of a block, bytes a token on one rank."""
         keeping = self.keeping
-        return checkpoint_bytes(self.model.hidden, keeping.share * keeping.widened, keeping.element)
+        return checkpoint_bytes(self.model.hidden, keeping.share * keeping.widened, 2.0)
 
     def _activations(self, stage: Number, layers: tuple[Number, ...]) -> tuple[Number, Number]:
         """Activations at the loss, and at the backward pass of the largest block of a stage."""

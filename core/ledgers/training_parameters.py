@@ -166,13 +166,6 @@ class RankParameters:
         tensor, blocks = self.layout.tensor, [block for _, block in self.model.groups]
         return tuple(count.block_share(b.mixer.share(tensor), b.ffn.common_share(tensor), 0.0) for b in blocks)
 
-    @cached_property
-    def matrices(self) -> tuple[Number, ...]:
-        """The same with routed experts."""
-        if not self.any_routed:
-            return self.common_matrices
-        return tuple(map(add_parameters, self.common_matrices, self.routed))
-
     def mean(self, shares: tuple[Number, ...]) -> Number:
         """Something of one block of each group, mean over the layers."""
         if len(shares) == 1:

@@ -264,16 +264,21 @@ class DataParallel:
         layers, pipeline = self.layout.layers, self.layout.pipeline
         hide = self.scenario.overlap.dp
         before, after = ("previous layer", "next layer's backward") if hide else ("", "")
-        words = (("weights", "all-gather", before), ("gradients", "reduce-scatter", after))
+        words = (
+            ("weights", "all-gather", before, self.gathered),
+            ("gradients", "reduce-scatter", after, self.owned),
+        )
         found = [
             (owned, what, kind, behind, count, block, end)
-            for (what, kind, behind), count, (blocks, ends) in zip(words, counts, (weights, gradients), strict=True)
-            for owned, block, end in zip(self.owned, blocks, ends, strict=True)
+            for (what, kind, behind, sets), count, (blocks, ends) in zip(
+                words, counts, (weights, gradients), strict=True
+            )
+            for owned, block, end in zip(sets, blocks, ends, strict=True)
         ]
         seconds = [flow_seconds(count, layers, pipeline, block.seconds, end.seconds) for *_, count, block, end in found]
         together = total_seconds(seconds)
         waiting = at_most(waited, together) if hide else together
-        if len(self.owned) == 1:
+        if len(self.gathered) == 1:
             waiting = only_if_sharded(self.owned[0].shards.ranks, waiting)
         flows = tuple(
             Flow(

@@ -210,7 +210,9 @@ def _updates(roof: Roof, step: StepTime) -> list[Point]:
         moved = bytes_of_seconds(update.streamed, step.machine.memory_rate)
         points.append(roof.point("optimizer", "step", adam_flops(moved), moved, update.streamed, "memory"))
     if update.products:
-        points.append(roof.point("orthogonal updates", "step", *update.products, "compute"))
+        flops, moved, seconds = update.products
+        bound = _bound(flops / step.machine.kept_rate, moved, step.machine.memory_rate)
+        points.append(roof.point("orthogonal updates", "step", flops, moved, seconds, bound))
     return points
 
 

@@ -69,10 +69,10 @@ def dealt_bytes(moved: Number, tensor: Number, ranks: Number) -> Number:
     return moved / (tensor * ranks)
 
 
-@formula("F/Π_s", "s")
-def orthogonal_seconds(flops: Number, rate: Number) -> Number:
-    """Time of making updates orthogonal."""
-    return flops / rate
+@formula("max(F/Π_s, bytes/β_s)", "s")
+def orthogonal_seconds(flops: Number, rate: Number, moved: Number, memory_rate: Number) -> Number:
+    """Time of making updates orthogonal: small matrices are bound by their bytes."""
+    return maximum(flops / rate, moved / memory_rate)
 
 
 @formula("(w_g + w_w)·ψ/D", "B", "gradients to the host, weights back: ZeRO-Offload, arXiv 2101.06840")
@@ -141,7 +141,7 @@ def _orthogonal(
             (orthogonal_moved, add_bytes, times_bytes, dealt_bytes),
         )
     )
-    return flops, moved, orthogonal_seconds(flops, machine.kept_rate)
+    return flops, moved, orthogonal_seconds(flops, machine.kept_rate, moved, machine.memory_rate)
 
 
 def _of_matrices(block: Block, one: Callable[[Number, Number, Number], Number]) -> list[Number]:

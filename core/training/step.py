@@ -158,7 +158,7 @@ def _over_ranks(
     """Parameters of a block, the embedding, the head, and the routed experts of a block, over their ranks."""
     common, embedding, head, routed = parameters
     rest = Owned("", common, embedding, head, layout.data_group, layout.shard_group)
-    if not memory.rank.any_routed:
+    if not memory.rank.any_routed or not present(routed):
         return (rest,)
     spacing = product_of_degrees(layout.expert_tensor, layout.expert)
     shards = Group.of(memory.rank.expert_shards, spacing, layout.fabric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..machine.collectives import collective
+from ..model.kinds.mixer import present
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum, where
 from ..scenario import Scenario
@@ -35,11 +36,11 @@ def transfer_exposed(bubble_part: Number, waited: Number, micro_batches: Number,
 
 
 def traffic(scenario: Scenario, model: Model, layout: Layout, step: StepTime) -> list[Row]:
-    """One row a collective; a group of one has no row."""
+    """One row a collective; a group of one has no row, nor has one in which nothing is sent."""
     rows: list[Row] = []
     if present_degree(layout.tensor):
         rows += _tensor_rows(scenario, model, layout, step)
-    if present_degree(layout.context):
+    if present_degree(layout.context) and present(step.pipeline.block.context_sent):
         rows.append(_context_row(scenario, layout, step))
     rows += expert_rows(scenario, model, layout, step)
     if present_degree(layout.pipeline):

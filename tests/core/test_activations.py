@@ -202,3 +202,15 @@ def test_micro_batches_in_flight(schedule: str, micro_batches: int, virtual: int
 def test_interleaving_holds_more_on_the_first_stage() -> None:
     # arXiv 2205.05198, section 4.2.3: L·(1 + (p − 1)/(p·v)) layers
     assert in_flight("interleaved", 64, 8, 3, 0) == pytest.approx(8 * (1 + 7 / 24), rel=1e-12)
+
+
+def test_32_bit_tensors_are_twice_as_wide() -> None:
+    # but for the log-sum-exp, which is 32-bit in either, and masks of one byte
+    for recompute in ("none", "selective", "full"):
+        narrow, wide = (block("llama-3-8b", precision_bytes=size, recompute=recompute) for size in (2.0, 4.0))
+        kept = 0 if recompute == "full" else 4 * 32
+        assert wide.held - kept == 2 * (narrow.held - kept)
+        assert wide.during_backward >= 1.9 * narrow.during_backward
+    scores = [block(gpt(1, 4096, 32), precision_bytes=size, **GPT_BLOCK).held for size in (2.0, 4.0)]
+    # masks: on the scores, and on two outputs
+    assert scores[1] == 2 * scores[0] - 32 * 2048 - 2 * 4096

@@ -187,6 +187,27 @@ def test_only_adapters_are_reduced_and_updated() -> None:
     assert lora["time.optimizer_s"] < full["time.optimizer_s"]
 
 
+@pytest.mark.parametrize(("targets", "experts"), [("attention", False), ("all", True)])
+def test_adapters_beside_attention_send_nothing_of_experts(targets: str, experts: bool) -> None:
+    usual: dict[str, Any] = {"cluster__gpus": 16, "parallelism__ep": 8, "training__finetune": "lora"}
+    for zero in (0, 1, 3):
+        report = evaluate(plan("mixtral-8x7b", **usual, parallelism__zero=zero, training__lora__targets=targets))
+        rows = [row for row in report.communication if row.name.startswith("data parallel gradients")]
+        assert all(row.bytes_per_gpu > 0 for row in report.communication)
+        assert any(row.name.endswith("of experts") for row in rows) is experts
+
+
+def test_frozen_experts_that_one_rank_alone_holds_are_not_gathered() -> None:
+    # 8 experts over 8 ranks: nobody else has them; over 4 ranks, two share them
+    usual: dict[str, Any] = {"cluster__gpus": 8, "parallelism__zero": 3, "training__finetune": "lora"}
+    alone, shared = (
+        memory_of("mixtral-8x7b", **usual, training__logit_bytes=0, parallelism__ep=ep).stage(0.0) for ep in (8, 4)
+    )
+    assert (alone.instant, shared.instant) == (1, 1)
+    experts = 3 * 4096 * 14336
+    assert shared.items["gathered"] - alone.items["gathered"] == pytest.approx(2 * 2 * experts)
+
+
 def test_a_frozen_base_is_gathered_quantised() -> None:
     lora, quantised = (
         evaluate(plan("llama-3-8b", training__finetune=each, parallelism__zero=3, cluster__gpus=8))
@@ -223,6 +244,14 @@ def test_muon_multiplies_what_it_updates() -> None:
     # five iterations of three products, 30·min²·max: queries, keys and values in one, gate and up in one
     layer = 30 * (4096**2 * 12288 + 4096**3 + 4096**2 * 22016 + 4096**2 * 11008)
     assert muon - adamw == pytest.approx(32 * layer / 8 / (0.82 * 312e12), rel=1e-9)
+
+
+def test_updates_of_small_matrices_are_bound_by_their_bytes() -> None:
+    small = replace(catalogue().models["llama-2-7b"], hidden_size=128, ffn_size=256, heads=2, kv_heads=2)
+    report = evaluate(plan(small, "h100-sxm-80gb", cluster__gpus=8, training__optimizer="muon"))
+    point = next(each for each in report.points if each.name == "orthogonal updates")
+    assert point.bound == "memory"
+    assert point.seconds == pytest.approx(point.bytes / (0.8 * 3.35e12))
 
 
 def test_the_compute_ledger_tells_what_an_optimizer_does() -> None:

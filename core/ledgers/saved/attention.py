@@ -42,9 +42,9 @@ def log_sum_exp_bytes(heads: Number) -> Number:
 
 
 @formula("scores", "B/token", TENSORS)
-def score_bytes(heads: Number, sequence: Number, dropout: Number) -> Number:
-    """Softmax output that unfused attention keeps; with dropout its mask and its result too (5·a·s)."""
-    return (2 + 3 * dropout) * heads * sequence
+def score_bytes(heads: Number, sequence: Number, dropout: Number, element: Number) -> Number:
+    """Softmax output that unfused attention keeps; with dropout its mask and its result too (5·a·s in 16 bits)."""
+    return (element + (1 + element) * dropout) * heads * sequence
 
 
 @formula("selected", "B/token", "PyTorch selective checkpointing, every second matrix product: torchtitan public code")
@@ -75,8 +75,10 @@ def scores_kept(heads: Number, keeping: Keeping, keys: Number | None = None) -> 
     """What is kept of the scores of some heads over some keys; None: those of the sequence."""
     if keeping.flash:
         return log_sum_exp_bytes(heads)
+    if keeping.selective:
+        return 0.0
     keys = keeping.sequence if keys is None else keys
-    return 0.0 if keeping.selective else score_bytes(heads, keys, int(keeping.training.dropout))
+    return score_bytes(heads, keys, int(keeping.training.dropout), keeping.element)
 
 
 def output_cast(width: Number, keeping: Keeping, of_core: bool = True) -> Number:

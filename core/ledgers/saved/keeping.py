@@ -70,8 +70,8 @@ class Keeping:
 
     @property
     def widened(self) -> float:
-        """Bytes of an element of the residual stream, and of what is made from it, over those of the others."""
-        return 2.0 if self.training.residual_precision == "fp32" and self.element == 2 else 1.0
+        """Bytes of an element of the residual stream, and of what is made from it, over those of a 16-bit one."""
+        return 2.0 if self.training.residual_precision == "fp32" or self.element == 4 else 1.0
 
     def keeps_input(self, *names: str) -> bool:
         """Whether the input of one of these matrices is kept: all are where they are trained."""
