@@ -21,13 +21,15 @@ class Painted(QObject):
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)
-        self.count = 0
+        self.times: list[float] = []
         self._window = window
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self._window and event.type() == QEvent.Type.UpdateRequest:
-            self.count += 1
-        return False
+        if watched is not self._window or event.type() != QEvent.Type.UpdateRequest:
+            return False
+        self._window.event(event)
+        self.times.append(time.perf_counter())
+        return True
 
 
 def run(table: Table) -> None:
@@ -46,8 +48,10 @@ def run(table: Table) -> None:
         window.show()
         window.complete()
         _settle(application)
-        seconds = [_tick(application, window, path, values[turn % 2]) for turn in range(60)][10:]
-        table.times(f"tick to pixels, {preset}, {path}", seconds)
+        ticks = [_tick(application, window, path, values[turn % 2]) for turn in range(60)][10:]
+        report, curve = zip(*ticks, strict=True)
+        table.times(f"tick to pixels, {preset}, {path}", list(report))
+        table.times("  and of the chart along its curve", list(curve))
         window.hide()
         window.deleteLater()
         _settle(application)
@@ -60,19 +64,25 @@ def _settle(application: QApplication, seconds: float = 0.15) -> None:
         application.processEvents()
 
 
-def _tick(application: QApplication, window: Window, path: str, value: float) -> float:
-    """Seconds from a change of a field until the window has painted its report."""
+def _tick(application: QApplication, window: Window, path: str, value: float) -> tuple[float, float]:
+    """Seconds from a change of a field until the window has painted its report, and the curve that follows."""
     _settle(application)
-    painted, reported = Painted(window), []
-    note = window.store.report_changed.connect(lambda: reported.append(painted.count))
+    painted, store = Painted(window), window.store
+    changed: dict[str, float] = {}
+    signals = {"report": store.report_changed, "curve": store.curve_changed}
+    notes = [
+        signal.connect(lambda name=name: changed.setdefault(name, time.perf_counter()))
+        for name, signal in signals.items()
+    ]
     window.installEventFilter(painted)
     start = time.perf_counter()
-    window.store.set(path, value)
-    while not reported or painted.count == reported[0]:
+    store.set(path, value)
+    while len(changed) < len(signals) or not painted.times or painted.times[-1] < changed["curve"]:
         application.processEvents()
         if time.perf_counter() > start + 5:
             raise RuntimeError(f"{path} = {value} was not painted")
-    elapsed = time.perf_counter() - start
-    window.store.report_changed.disconnect(note)
+    for signal, note in zip(signals.values(), notes, strict=True):
+        signal.disconnect(note)
     window.removeEventFilter(painted)
-    return elapsed
+    report, curve = (next(t for t in painted.times if t > changed[name]) - start for name in signals)
+    return report, curve
