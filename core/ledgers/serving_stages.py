@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..model.layers import Model
 from ..numeric import Number, ceil, floor, is_array, minimum
 from ..terms import formula
-from ..training.stage_kinds import StageKinds
+from ..training.stage_kinds import stage_kinds
 from ..training.stages import EvenStages
 
 #: How many layers of each kind of the model a stage has.
@@ -36,5 +36,5 @@ def stages_of(model: Model, pipeline: Number) -> tuple[list[Stage], list[Stage]]
         return [[most_layers(layers[0], pipeline)]], [[end_layers(layers[0], pipeline)]]
     if not is_array(pipeline) and pipeline == 1:
         return [layers], [layers]
-    kinds = StageKinds(model, EvenStages(model.layers, pipeline, 1), pipeline)
+    kinds = stage_kinds(model, EvenStages(model.layers, pipeline, 1), pipeline)
     return [kinds.on(stage) for stage in kinds.distinct], [kinds.on(stage) for stage in (0.0, pipeline - 1)]

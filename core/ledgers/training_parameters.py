@@ -17,7 +17,7 @@ from ..numeric import Number, maximum, where
 from ..sums import add_parameters
 from ..terms import formula
 from ..training.layout import Layout
-from ..training.stage_kinds import StageKinds
+from ..training.stage_kinds import stage_kinds
 
 _SPLIT = "Shoeybi 2019, arXiv 1909.08053"
 
@@ -103,7 +103,7 @@ class RankParameters:
 
     def __init__(self, model: Model, layout: Layout) -> None:
         self.model, self.layout = model, layout
-        self.kinds = StageKinds(model, layout.stages, layout.pipeline)
+        self.kinds = stage_kinds(model, layout.stages, layout.pipeline)
         blocks = [block for _, block in model.groups]
         self.any_routed = any(block.experts for block in blocks)
         #: Parameters of one block of each group on a rank: routed experts apart, of routed experts, and both.

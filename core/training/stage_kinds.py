@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from operator import add, sub
 
 import numpy as np
 
 from ..model.layers import Model
 from ..numeric import Number, is_array, minimum, where
-from ..terms import formula
+from ..terms import formula, is_recording
 from .stages import FoldedStages, Stages, opposite_stage
 
 
@@ -93,3 +93,16 @@ class StageKinds:
         if kept[-1] != len(stages) - 1:
             kept.append(len(stages) - 1)
         return [stages[stage] for stage in kept]
+
+
+def stage_kinds(model: Model, stages: Stages, pipeline: Number) -> StageKinds:
+    """The layers of a model on the stages of a pipeline; what was counted of a plan that came before is looked up."""
+    if len(model.groups) > 1 and not is_recording():
+        try:
+            return _kept(model, stages, pipeline)
+        except TypeError:  # arrays have no hash
+            pass
+    return StageKinds(model, stages, pipeline)
+
+
+_kept = lru_cache(maxsize=64)(StageKinds)
