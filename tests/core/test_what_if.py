@@ -108,8 +108,12 @@ def test_drafts_gain_little_where_many_decode_together() -> None:
     # a batch of one reads all weights for a token: checking five costs hardly more
     alone = load_scenario("70b-int8-1xh100-step")
     busy = load_scenario("70b-bf16-8xa100-serve")
-    gains = [cells(asked(each), "drafts of 4 tokens")["faster"] for each in (alone, busy)]
+    roomy = alone.with_("cluster.accelerator.memory", 2 * alone.cluster.accelerator.memory)
+    gains = [cells(asked(each), "drafts of 4 tokens")["faster"] for each in (roomy, busy)]
     assert gains == pytest.approx([2.08, 1.06], abs=0.05)
+    # the draft model beside the weights leaves no room for a request
+    short = cells(asked(alone), "drafts of 4 tokens")
+    assert (short["faster"], short["most requests"]) == (None, 0)
     note = asked(busy).notes[0]
     assert note.startswith("drafts of 4: 3.36 tokens a cycle at 80 % accepted")
     end = evaluate(busy.with_("serving.speculative.draft_tokens", 4))["serving.speculative_crossover_batch"]
