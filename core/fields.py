@@ -142,7 +142,7 @@ def _workload() -> tuple[Field, ...]:
     t, s = _TRAINING, _SERVING
     return (
         Field("training.sequence_length", "Sequence", "count", panel, "Tokens a sequence.", 1, 16777216, (512, 1048576), "power2", kinds=t),
-        Field("training.image_tokens", "Image tokens", "count", panel, "Tokens of a sequence's images that its text attends to across, beside the text.", 0, 16777216, (0, 32768), kinds=t, needs="images"),
+        Field("training.image_tokens", "Image tokens", "count", panel, "Tokens of a sequence's images that its text attends to across, beside the text.", 0, 16777216, (16, 32768), "power2", kinds=t, needs="images"),
         Field("training.micro_batch", "Micro-batch", "count", panel, "Sequences that one rank computes at a time.", 1, 65536, (1, 64), "power2", kinds=t),
         Field("training.global_batch", "Global batch", "count", panel, "Sequences a step, over all ranks.", 1, 16777216, (1, 16384), "power2", kinds=t),
         Field("training.tokens", "Tokens", "tokens", panel, "Tokens to train on.", 1, 1e18, (1e9, 1e14), "log", kinds=t),
@@ -184,7 +184,7 @@ def _workload() -> tuple[Field, ...]:
         Field("training.framework", "Framework", "choice", panel, "Memory and schedule habits of a training stack.", choices=("megatron", "megatron-2022", "megatron-deepspeed", "torchtitan", "torchtune", "hf-trainer", "hf-trainer-fused", "litgpt"), kinds=t, advanced=True),
         Field("serving.prompt_tokens", "Prompt", "count", panel, "Tokens of a prompt.", 1, 16777216, (1, 1048576), "power2", kinds=s),
         Field("serving.output_tokens", "Output", "count", panel, "Tokens generated for a request.", 0, 16777216, (1, 65536), "power2", kinds=s),
-        Field("serving.image_tokens", "Image tokens", "count", panel, "Tokens of a request's images that its text attends to across, beside the text.", 0, 16777216, (0, 32768), kinds=s, needs="images"),
+        Field("serving.image_tokens", "Image tokens", "count", panel, "Tokens of a request's images that its text attends to across, beside the text.", 0, 16777216, (16, 32768), "power2", kinds=s, needs="images"),
         Field("serving.lengths", "Lengths", "choice", panel, "Requests of equal lengths; drawn between 0.8 and 1 of them, as benchmark clients do; or log-normal with them as means, as people ask.", choices=("fixed", "drawn", "log-normal"), kinds=s, advanced=True),
         Field("serving.concurrency", "Concurrency", "count", panel, "Requests decoded together.", 1, 1048576, (1, 4096), "power2", kinds=s),
         Field("serving.max_context", "Max context", "count", panel, "Longest sequence that must be held.", 1, 16777216, (256, 1048576), "power2", kinds=s),
