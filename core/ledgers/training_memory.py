@@ -20,6 +20,7 @@ from ..sums import total_bytes as total_of
 from ..training.layout import Layout
 from .activations import block_activations, checkpoint_bytes, in_flight, in_flight_one_way, keeping_of
 from .frozen_states import FrozenStates, adapter_means, frozen_means
+from .instants import ITEMS, StageMemory, fullest_instant, instant_items
 from .states import Held, States, TrainedStates, state_widths
 from .training_items import (
     activation_peak,
@@ -42,35 +43,12 @@ from .training_items import (
     pipeline_buffer_bytes,
     ring_buffer_bytes,
     steering_bytes,
-    total_bytes,
     transit_bytes,
 )
 from .training_parameters import RankParameters, flag, largest_present
 
-ITEMS = (
-    "weights",
-    "low_precision_weights",
-    "gradients",
-    "master_weights",
-    "momentum",
-    "variance",
-    "activations",
-    "logits",
-    "gathered",
-    "workspace",
-)
 #: Items that an optimizer on the host does not keep on the device.
 OPTIMIZER = ("master_weights", "momentum", "variance")
-INSTANTS = ("loss", "backward", "optimizer step")
-
-
-@dataclass(frozen=True)
-class StageMemory:
-    """Items of one stage (or array of stages) at its peak, with the instant's index in INSTANTS."""
-
-    items: dict[str, Number]
-    total: Number
-    instant: Number
 
 
 class TrainingMemory:
@@ -199,11 +177,11 @@ class TrainingMemory:
         if copies is not None:
             casting = static | {"low_precision_weights": add_bytes(static["low_precision_weights"], copies)}
         copy = none if self.scenario.training.offload_optimizer else states.step_copy()
-        return _largest(
+        return fullest_instant(
             (
-                _instant(static, grown, held, logits, root, at_loss),
-                _instant(casting, grown, backward, none, blocks, at_backward),
-                _instant(static, static["gradients"], none, none, none, copy),
+                instant_items(static, grown, held, logits, root, at_loss),
+                instant_items(casting, grown, backward, none, blocks, at_backward),
+                instant_items(static, static["gradients"], none, none, none, copy),
             )
         )
 
@@ -288,37 +266,6 @@ class TrainingMemory:
         ]
         steering = [steering_bytes(layers_parameters(n, experts.buffers())) for n, experts in routed]
         return add_bytes(largest(dispatched), reduce(add_bytes, steering))
-
-
-def _instant(
-    static: dict[str, Number],
-    gradients: Number,
-    activations: Number,
-    logits: Number,
-    gathered: Number,
-    workspace: Number,
-) -> dict[str, Number]:
-    """The items at one instant."""
-    return static | {
-        "gradients": gradients,
-        "activations": activations,
-        "logits": logits,
-        "gathered": gathered,
-        "workspace": workspace,
-    }
-
-
-def _largest(instants: tuple[dict[str, Number], ...]) -> StageMemory:
-    totals = [total_bytes(*(items[name] for name in ITEMS)) for items in instants]
-    best, items, instant = totals[0], instants[0], 0
-    for index in (1, 2):
-        more = totals[index] > best
-        if is_array(more):
-            items = {name: where(more, instants[index][name], items[name]) for name in ITEMS}
-            best, instant = where(more, totals[index], best), where(more, index, instant)
-        elif more:
-            best, items, instant = totals[index], instants[index], index
-    return StageMemory(items, best, instant)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ledgers import compute, fit
 from ..ledgers import training_memory as held
+from ..ledgers.instants import INSTANTS, ITEMS
 from ..ledgers.training_items import optimizer_bytes, static_bytes
 from ..ledgers.usable import usable_memory
 from ..machine.device import machine_of
@@ -106,7 +107,7 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         peak.total, constants.peak_margin, constants.context_bytes, constants.communicator_bytes, scenario.cluster.gpus
     )
     items = peak.items
-    sheet.values |= {f"memory.{name}_bytes": items[name] for name in held.ITEMS}
+    sheet.values |= {f"memory.{name}_bytes": items[name] for name in ITEMS}
     sheet.values |= {
         "memory.optimizer_bytes": optimizer_bytes(items["master_weights"], items["momentum"], items["variance"]),
         "memory.static_bytes": _static(memory),
@@ -118,7 +119,7 @@ def _memory(sheet: Sheet, scenario: Scenario, layout: Layout, memory: held.Train
         "memory.fits": fit.fits(need, usable),
         "memory.verdict": fit.verdict(need, usable, constants.tight),
         "memory.peak_stage": fullest_stage(peak.stage),
-        "memory.peak_instant": _words(peak.instant, held.INSTANTS),
+        "memory.peak_instant": _words(peak.instant, INSTANTS),
         "memory.parameters_per_gpu": memory.parameters(peak.stage),
     }
     if scenario.training.offload_optimizer or present(scenario.training.offload_layers):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.core.plans import MACHINES, plan, random_numbers, random_words, with_all
 from triledger.core import evaluate
-from triledger.core.ledgers.training_memory import ITEMS
+from triledger.core.ledgers.instants import ITEMS
 from triledger.core.model.layers import build
 from triledger.core.report import Report
 from triledger.core.scenario import Scenario

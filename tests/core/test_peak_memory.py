@@ -11,7 +11,7 @@ import pytest
 from tests.core.plans import plan, with_all
 from triledger.core import evaluate
 from triledger.core.catalogue import catalogue
-from triledger.core.ledgers import training_memory as held
+from triledger.core.ledgers.instants import ITEMS
 from triledger.core.model.layers import build
 from triledger.core.report import Report
 from triledger.core.scenario import Scenario
@@ -63,8 +63,8 @@ def test_items_sum_to_the_peak_on_every_stage() -> None:
             training__sequence_length=8192,
         )
     )
-    assert sum(report.stages[item] for item in held.ITEMS) == pytest.approx(totals, rel=1e-12)
-    assert sum(report[f"memory.{item}_bytes"] for item in held.ITEMS) == pytest.approx(report["memory.total_bytes"])
+    assert sum(report.stages[item] for item in ITEMS) == pytest.approx(totals, rel=1e-12)
+    assert sum(report[f"memory.{item}_bytes"] for item in ITEMS) == pytest.approx(report["memory.total_bytes"])
     assert report["memory.total_bytes"] == totals.max() == totals[int(report["memory.peak_stage"])]
 
 
