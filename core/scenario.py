@@ -148,10 +148,12 @@ class Moe:
 
 @dataclass(frozen=True)
 class Fp8:
-    """Habits of an 8-bit recipe: the weights' 8-bit copy is kept for the step, and what updated weights travel as."""
+    """Habits of an 8-bit recipe: the weights' 8-bit copy is kept for the step, what updated weights travel as, and
+    whether what an activation function reads is kept in 8 bits."""
 
     cache_weights: bool = True
     parameter_gather: bool = False
+    activation_inputs: bool = False
 
 
 @dataclass(frozen=True)

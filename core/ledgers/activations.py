@@ -97,6 +97,7 @@ def keeping_of(scenario: Scenario, layout: Layout) -> Keeping:
         layout.expert_tensor,
         scenario.moe.imbalance,
         low.inputs if low else 0.0,
+        low.activation_inputs if low else 0.0,
         scenario.parallelism.context_latent,
         adapters_of(scenario.training, framework),
     )

@@ -29,6 +29,8 @@ class LowPrecision:
     alone: bool
     #: Of an element of the input of a product; 0: kept in 16 bits.
     inputs: float
+    #: Of an element that an activation function reads; 0: kept in 16 bits.
+    activation_inputs: float
 
     @property
     def beside_gathered(self) -> float:
@@ -51,7 +53,8 @@ def low_precision_of(scenario: Scenario, framework: Mapping[str, Any]) -> LowPre
     kept = element * copies if switches.cache_weights else element * alone
     # inputs of frozen matrices are not kept, and adapters read 16-bit ones
     inputs = element if replaces and training.finetune == "full" else 0.0
-    return LowPrecision(element, kept, element if travels else 0.0, alone, inputs)
+    read = element if switches.activation_inputs and training.finetune == "full" else 0.0
+    return LowPrecision(element, kept, element if travels else 0.0, alone, inputs, read)
 
 
 @formula("w_q·P_mat", "B", "copies in the order of the forward product and in that of the backward product")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..catalogue import table
+from ..engine import evaluate
 from ..words import count, percent
 from .band import coverage
 from .comparison import Statistics, statistics
@@ -40,6 +41,9 @@ def claims(validation: Validation) -> Iterator[str]:
     yield f"{count(len(validation.skipped))} more cannot be expressed yet"
     yield called_best(rankings(rows))
     yield f"whether a run fits is answered wrongly for {wrong} of {count(len(verdicts))} runs"
+    timed = [row for row in rows if row.kind == "training"]
+    denied = sum(not evaluate(row.scenario)["memory.fits"] for row in timed)
+    yield f"{denied} of {len(timed)} timed trainings are said not to fit"
     times, peaks = (percent(coverage(quantity)) for quantity in ("step", "peak"))
     yield f"made without a source, bands hold for {times} of its step times and {peaks} of its memory peaks"
 
@@ -56,4 +60,4 @@ def _belongs(row: ErrorRow, group: Mapping[str, Any]) -> bool:
 
 def _percent(error: float) -> str:
     text = f"{abs(error) * 100:.1f} %"
-    return f"−{text}" if error < 0 else text
+    return f"−{text}" if error < 0 and text != "0.0 %" else text

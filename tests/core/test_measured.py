@@ -140,6 +140,11 @@ def test_whether_runs_fit(shipped: Validation) -> None:
     assert all(answer.counts[2] > 0 for answer in answers.values()), "runs that failed are among them"
 
 
+def test_trainings_that_were_timed_are_said_to_fit(shipped: Validation) -> None:
+    ran = [row.scenario for row in shipped.comparisons if row.kind == "training" and not row.flagged]
+    assert sum(bool(evaluate(each)["memory.fits"]) for each in ran) / len(ran) >= 0.96
+
+
 def test_cache_pools_and_bytes_of_a_cached_token(shipped: Validation) -> None:
     found = by_source([row for row in shipped.comparisons if row.kind == "vllm_kv" and not row.flagged])
     assert found["vllm_kv", "kv-llmd", "cache"].median < 0.005

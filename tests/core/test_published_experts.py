@@ -20,13 +20,19 @@ PUBLISHED_HOURS = 2.664e6
     ("recompute", "error"),
     [
         ("selective-up", -0.15),  # what the paper computes again, without its failures, logging and evaluation
-        ("full", 0.13),  # what the 16-bit ledger of activations needs to fit
+        ("full", 0.13),
     ],
 )
 def test_gpu_hours_of_deepseek_v3(recompute: str, error: float) -> None:
     scenario = load_scenario("deepseek-v3-2048xh800-train").with_("training.recompute", recompute)
     hours = evaluate(scenario)["training.gpu_hours"]
     assert hours / PUBLISHED_HOURS - 1 == pytest.approx(error, abs=0.02)
+
+
+def test_deepseek_v3_fits_as_its_paper_trains_it_and_the_band_holds_what_it_took() -> None:
+    report = evaluate(load_scenario("deepseek-v3-2048xh800-train"))
+    assert report["memory.fits"]
+    assert report["training.days_low"] < PUBLISHED_HOURS / 2048 / 24 < report["training.days_high"]
 
 
 @pytest.mark.parametrize("row", ["mbr-002", "mbr-020", "mbr-042"])

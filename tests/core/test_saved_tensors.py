@@ -42,9 +42,23 @@ def mixer_of(kind: str) -> Mixer:
 def test_experts_of_mixtral() -> None:
     # k·(4h + 6·f) + 8·E bytes a token; over 8 tensor parallel ranks with whole and with split experts
     experts = block_of("mixtral-8x7b").ffn
-    assert ffn_kept(experts, keeping()).tensors == 204_864
-    assert ffn_kept(experts, keeping(8, sp=True)).tensors == 25_608
-    assert ffn_kept(experts, keeping(8, sp=True, split=8)).tensors == 54_280
+    assert ffn_kept(experts, keeping(framework="torchtitan")).tensors == 204_864
+    assert ffn_kept(experts, keeping(8, sp=True, framework="torchtitan")).tensors == 25_608
+    assert ffn_kept(experts, keeping(8, sp=True, split=8, framework="torchtitan")).tensors == 54_280
+
+
+def test_weights_that_multiply_the_activation_need_no_output_of_experts() -> None:
+    # Megatron Core: k·(2h + 6·f) + 8·E
+    assert ffn_kept(block_of("mixtral-8x7b").ffn, keeping()).tensors == 2 * (2 * 4096 + 6 * 14336) + 8 * 8
+
+
+def test_what_an_activation_reads_may_be_kept_in_8_bits() -> None:
+    low = replace(keeping(), activation_input=1.0)
+    dense, routed = block_of("deepseek-v3", 0).ffn, block_of("mixtral-8x7b").ffn
+    assert ffn_kept(dense, keeping()).tensors - ffn_kept(dense, low).tensors == 2 * 18432
+    assert ffn_kept(routed, keeping()).tensors - ffn_kept(routed, low).tensors == 2 * 2 * 14336
+    plain = block_of("gpt2-xl").ffn
+    assert ffn_kept(plain, keeping()).tensors - ffn_kept(plain, low).tensors == 4 * 1600
 
 
 def test_uneven_routing_keeps_more_of_experts_alone() -> None:
@@ -65,11 +79,11 @@ def test_latent_attention_of_deepseek_v3() -> None:
 
 
 def test_layers_of_deepseek_v3() -> None:
-    # norms 8h and latent attention, then 6·18432 of the dense layers or 8·(4h + 6·2048) + 6·2048 + 8·256 of experts
+    # norms 8h and latent attention, then 6·18432 of the dense layers or 8·(2h + 6·2048) + 6·2048 + 8·256 of experts
     mixing = 8 * 7168 + 168_064 + 512
     dense, routed = (block_activations(block_of("deepseek-v3", group), keeping()).held for group in (0, 1))
     assert dense == mixing + 6 * 18432
-    assert routed == mixing + 8 * (4 * 7168 + 6 * 2048) + 6 * 2048 + 8 * 256
+    assert routed == mixing + 8 * (2 * 7168 + 6 * 2048) + 6 * 2048 + 8 * 256
 
 
 def test_sandwich_norms_keep_their_inputs() -> None:

@@ -48,11 +48,11 @@ def copies(per_token: Number, expert_tensor: Number, tensor: Number, imbalance: 
     return per_token * expert_tensor / tensor * imbalance
 
 
-@formula("R·(2w·h + s·f/t_e)", "B/token", _ROUTED)
+@formula("R·(c·h + s·f/t_e)", "B/token", _ROUTED)
 def routed_bytes(
     rows: Number, width: Number, copied: Number, size: Number, expert_tensor: Number, saved: Number
 ) -> Number:
-    """Copies sent to experts, what experts give back, and their inner tensors."""
+    """Copies sent to experts, what experts give back where its weights are learnt from it, and their inner tensors."""
     return rows * (copied * width + saved * size / expert_tensor)
 
 
@@ -101,6 +101,8 @@ def inner_saved(gated: int, keeping: Keeping) -> Number:
     saved = keeping.framework["gated_saved"] if gated else 4
     if keeping.cheap_again or not keeping.keeps_input("down"):
         saved -= 2
+    if keeping.activation_input:
+        saved -= (2 - keeping.activation_input) * (2 if gated else 1)
     return saved if keeping.widened == 1 else saved * keeping.widened
 
 
@@ -133,7 +135,7 @@ def _(ffn: Experts, keeping: Keeping) -> Kept:
     element, split = keeping.element, keeping.expert_tensor
     rows = copies(ffn.per_token, split, keeping.tensor, keeping.imbalance)
     saved = inner_saved(ffn.gated, keeping)
-    copied = 2 * element if keeping.keeps_input("gate", "up") else element
+    copied = element * (keeping.keeps_input("gate", "up") + keeping.keeps_expert_outputs)
     kept = routed_bytes(rows, ffn.width, copied, ffn.size, split, saved)
     kept = add_token_bytes(kept, router_bytes(ffn.experts, keeping.share))
     if present(ffn.latent):

@@ -58,6 +58,8 @@ class Keeping:
     imbalance: Number = 1.0
     #: Bytes of an element of the input of a product that is kept as it was cast; 0: in 16 bits, for whoever reads it.
     cast_input: Number = 0.0
+    #: Bytes of an element that an activation function reads; 0: in 16 bits.
+    activation_input: Number = 0.0
     #: Whether context parallel ranks pass on latents.
     latent: bool = False
     #: Adapters beside frozen matrices; None where the model itself is trained.
@@ -80,6 +82,11 @@ class Keeping:
     def cast(self, elements: Number, kept: Number) -> Number:
         """What an input of products changes by its cast copy, where `kept` bytes an element were for them alone."""
         return cast_input(elements, self.cast_input, kept) if self.cast_input else 0.0
+
+    @property
+    def keeps_expert_outputs(self) -> bool:
+        """Whether a router learns its weights from outputs of experts; else from the inner activation it multiplies."""
+        return not self.framework.get("weights_inside", False)
 
     @property
     def flash(self) -> bool:
