@@ -9,6 +9,7 @@ from typing import Any
 
 from .catalogue import table
 from .fields import FIELDS
+from .idle_settings import idle_settings
 from .legality import Violation, allowed, legal, violations
 from .machine.rates import rates
 from .measured.band import unlike_findings
@@ -41,6 +42,7 @@ def findings(
             found += rule(scenario, values)
         found += deadline_missed(scenario, values, evaluate)
     found += unlike_findings(scenario)
+    found += idle_settings(scenario)
     found = [_possible(scenario, finding) for finding in (*found, *sheet.findings)]
     order = {"error": 0, "warning": 1, "hint": 2}
     return sorted(found, key=lambda finding: order[finding.severity])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ..core.errors import OutputError
@@ -61,6 +62,18 @@ def screenshot(
         return 2
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     os.environ["QT_SCALE_FACTOR"] = f"{scale:g}"
+    with TemporaryDirectory() as folder:  # what is remembered between runs is neither read nor changed
+        picture = _rendered(scenario, size, theme, folder)
+    try:
+        write_whole(file, picture)
+    except OutputError as problem:
+        print(f"triledger: {problem}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _rendered(scenario: Scenario, size: tuple[int, int], theme: str, folder: str) -> bytes:
+    """The window on a scenario as a PNG; `folder` keeps its settings."""
     from PySide6.QtCore import QSettings
 
     from .store import Store
@@ -68,8 +81,8 @@ def screenshot(
     from .window import Window
 
     application = _application()
-    nothing_kept = QSettings(os.devnull, QSettings.Format.IniFormat)
-    window = Window(Store(scenario), nothing_kept, THEMES[theme])
+    settings = QSettings(f"{folder}/settings.ini", QSettings.Format.IniFormat)
+    window = Window(Store(scenario), settings, THEMES[theme])
     window.resize(*size)
     window.show()
     application.processEvents()
@@ -79,12 +92,7 @@ def screenshot(
         window.docks.share()
         window.store.flush()
         window.strips.finish()
-    try:
-        write_whole(file, _png(window))
-    except OutputError as problem:
-        print(f"triledger: {problem}", file=sys.stderr)
-        return 2
-    return 0
+    return _png(window)
 
 
 def _application() -> QApplication:
