@@ -313,6 +313,12 @@ FIELDS: dict[str, Field] = {
 FACTS: dict[str, Field] = {f.path: f for f in (*_model_facts(), *_facts())}
 
 
+def label_of(path: str) -> str:
+    """What a field or a fact is called; the path itself where there is none."""
+    field = FIELDS.get(path) or FACTS.get(path)
+    return field.label if field else path
+
+
 def fields_of(
     panel: str, kind: str, advanced: bool | None = None, traits: Collection[str] | None = None
 ) -> list[Field]:

@@ -1,5 +1,7 @@
 """The rules of a layout: what divides what, each written once for one scenario or for arrays of them.
 
+That its model contradicts itself nowhere is asked by `model.consistency`.
+
 Sources: Megatron-LM (arXiv 1909.08053, 2104.04473) for heads, stages and interleaving; DeepSpeed Ulysses
 (arXiv 2309.14509) for heads under context parallelism; DualPipe (arXiv 2412.19437).
 """
@@ -14,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .degrees import batch_step, micro_batches, replica_ranks, replicas, shards, stage_ranks
-from .model.consistency import has_heads
 from .model.layers import build
 from .numeric import Number, both, maximum
 from .rule_words import choice, divisors, does_not_divide, either, multiples, whole
@@ -165,14 +166,6 @@ def _splits_message(s: Scenario) -> str:
 
 RULES: tuple[Rule, ...] = (
     Rule(
-        "model.experts_per_token",
-        lambda s: s.model.experts_per_token <= s.model.experts,
-        lambda s: (
-            f"{whole(s.model.experts_per_token)} is more than the {whole(s.model.experts)} experts there are "
-            f"({whole(s.model.experts)} or less does)"
-        ),
-    ),
-    Rule(
         "parallelism.ep",
         lambda s: either(s.parallelism.ep == 1, both(s.model.experts > 0, s.model.experts % s.parallelism.ep == 0)),
         _experts_dealt_message,
@@ -182,24 +175,6 @@ RULES: tuple[Rule, ...] = (
         lambda s: either(s.parallelism.etp == 1, s.model.experts > 0),
         lambda s: f"{s.model.name} has no routed experts to split over {whole(s.parallelism.etp)} ranks (1 does)",
         (_TRAINING,),
-    ),
-    Rule(
-        "model.heads",
-        lambda s: either(s.model.heads > 0, not has_heads(s.model)),
-        lambda s: "attention needs heads (1 or more does)",
-    ),
-    Rule(
-        "model.kv_heads",
-        lambda s: s.model.heads % maximum(s.model.kv_heads, 1) == 0,
-        lambda s: does_not_divide(s.model.kv_heads, s.model.heads, "attention heads"),
-    ),
-    Rule(
-        "model.heads",
-        lambda s: either(s.model.head_dim > 0, s.model.hidden_size % maximum(s.model.heads, 1) == 0),
-        lambda s: (
-            f"{whole(s.model.heads)} does not divide hidden size {whole(s.model.hidden_size)} "
-            "(another number of heads, or model.head_dim, would do)"
-        ),
     ),
     Rule(
         "parallelism.tp",

@@ -15,6 +15,7 @@ import numpy as np
 from .degrees import batch_step, replica_ranks
 from .errors import ScenarioError
 from .layout_rules import RULES
+from .model.consistency import consistent, faults
 from .numeric import both
 from .rule_words import divisors
 from .scenario import Scenario
@@ -30,6 +31,8 @@ class Violation:
 
 def violations(scenario: Scenario) -> list[Violation]:
     """The rules that one scenario breaks, in the order in which to mend them."""
+    if contradictions := faults(scenario.model):  # nothing can be asked of layers that cannot be
+        return [Violation(*fault) for fault in contradictions]
     return [
         Violation(rule.field, rule.message(scenario))
         for rule in RULES
@@ -39,7 +42,9 @@ def violations(scenario: Scenario) -> list[Violation]:
 
 def legal(scenario: Scenario) -> Any:
     """Whether the plan breaks no rule: a bool, or an array of them where the scenario holds arrays."""
-    result: Any = True
+    result: Any = consistent(scenario.model)
+    if result is False:
+        return False
     for rule in RULES:
         if scenario.kind in rule.kinds:
             result = both(result, rule.holds(scenario))

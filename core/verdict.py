@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .cycle import idles_in_pipeline, tokens_per_cycle
-from .fields import FIELDS
+from .fields import label_of
 from .report import Edit, Report
 from .training.stage_names import stage_number
 from .units import digits, format_quantity
@@ -69,7 +69,7 @@ def _spans(report: Report) -> Iterator[tuple[str, bool]]:
     """What is impossible alone; else whether it fits, comes too late or drowns, then what binds it and its losses."""
     illegal = next((finding for finding in report.findings if finding.code == "illegal-layout"), None)
     if illegal:
-        label = FIELDS[illegal.field].label if illegal.field in FIELDS else illegal.field
+        label = label_of(illegal.field)
         yield f"Not possible: {label}: {illegal.message}.", True
         return
     yield _fit(report) + " ", not _fits(report)

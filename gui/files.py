@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from ..core import load_scenario
 from ..core.errors import OutputError, ScenarioError
-from ..core.fields import FIELDS
+from ..core.fields import label_of
 from ..core.huggingface import import_file
 from ..core.legality import violations
 from ..core.scenario_file import is_accelerator, save_scenario, set_field
@@ -122,7 +122,7 @@ class Files(QObject):
 
     def _write(self, path: Path) -> bool:
         scenario = self._store.scenario
-        broken = [f"{FIELDS[rule.field].label}: {rule.message}" for rule in violations(scenario)]
+        broken = [f"{label_of(rule.field)}: {rule.message}" for rule in violations(scenario)]
         if broken and not self._dialogs.save_illegal(self._window, broken[0]):
             return False
         if self._store.path is None and self._store.title != scenario.name:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fields import FIELDS
+from ..fields import label_of
 from ..legality import legal, violations
 from ..report import Report
 from ..scenario import Scenario
@@ -53,7 +53,7 @@ def refusal(before: Scenario, after: Scenario, path: str) -> str:
     known = {violation.field for violation in violations(before)}
     for broken in violations(after):
         if broken.field not in known:
-            return broken.message if broken.field == path else f"{FIELDS[broken.field].label}: {broken.message}"
+            return broken.message if broken.field == path else f"{label_of(broken.field)}: {broken.message}"
     return ""
 
 

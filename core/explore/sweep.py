@@ -71,7 +71,7 @@ def sweep(
         plans.append(_changed(scenario, paths, settings))
         reason = next((f"{broken.field}: {broken.message}" for broken in violations(plans[-1])), "")
         if not reason:
-            groups[_words(paths, settings)].append(len(rows))
+            groups[_alike(plans[-1], paths, settings)].append(len(rows))
         rows.append(Row(settings, {}, reason))
     for members in groups.values():
         results = _results(evaluate(_together([plans[index] for index in members], paths)), metrics, len(members))
@@ -86,9 +86,11 @@ def _changed(scenario: Scenario, paths: Sequence[str], settings: Sequence[str]) 
     return scenario
 
 
-def _words(paths: Sequence[str], settings: Sequence[str]) -> tuple[str, ...]:
-    """What must be equal for two plans to share an evaluation: every value that is not a number."""
-    return tuple(text for path, text in zip(paths, settings, strict=True) if not _is_quantity(path))
+def _alike(plan: Scenario, paths: Sequence[str], settings: Sequence[str]) -> tuple[Any, ...]:
+    """What must be equal for two plans to share an evaluation: every value that is not a number, and whether a number
+    is 0, which often stands for what is absent."""
+    pairs = zip(paths, settings, strict=True)
+    return tuple(bool(plan.get(path)) if _is_quantity(path) else text for path, text in pairs)
 
 
 def _is_quantity(path: str) -> bool:

@@ -1,9 +1,17 @@
-"""What contradicts itself in a written description: sizes that do not divide, kinds of layers without their sizes."""
+"""What contradicts itself in a written description: sizes that do not divide, kinds of layers without their sizes.
+
+Each check is written once for single numbers and for arrays of them; a file, a setting, a sweep and the window ask the
+same ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache, reduce
+from typing import Any, NamedTuple
 
+from ..numeric import Number, both, maximum
+from ..rule_words import does_not_divide, either, whole
 from .kinds.mixer import present
 from .spec import LayerRun, ModelSpec
 
@@ -22,36 +30,110 @@ _NEEDED = {
     "attention+mamba2": ("heads", "kv_heads", "ssm_size", "state_size", "ssm_heads", "conv_size"),
 }
 _FEED_FORWARD = {"dense": ("ffn_size",), "experts": ("experts", "experts_per_token", "expert_size")}
+#: Sizes that an index needs, and why.
+_INDEX = {
+    "q_rank": "the index takes its queries from the compressed query",
+    "index_dim": "the heads of the index need a width",
+    "index_topk": "the index picks so many keys for a query",
+}
+#: Mixing whose heads are as wide as the hidden size over their number where no width is stated.
+_SHARED_OUT = ("attention", "window", "chunk", "cross", "lightning", "attention+mamba2")
+
+
+class Check(NamedTuple):
+    """A field, whether its rule holds (a truth or an array), and what is said of one description that breaks it."""
+
+    field: str
+    holds: Any
+    message: Callable[[], str]
 
 
 def kinds_of(spec: ModelSpec) -> set[tuple[str, str]]:
     """The kinds of layers by name: (mixer, feed-forward part)."""
-    usual = "latent" if present(spec.kv_rank) else "attention", "experts" if present(spec.experts) else "dense"
-    return {(run.mixer or usual[0], run.feed_forward or usual[1]) for run in spec.runs or (LayerRun(),)}
+    return {_kind(spec, run) for run in _runs(spec)}
 
 
-def has_heads(spec: ModelSpec) -> bool:
-    """Whether any layer has heads of queries."""
-    return any("heads" in _NEEDED.get(mixer, ()) for mixer, _ in kinds_of(spec))
+def _runs(spec: ModelSpec) -> tuple[LayerRun, ...]:
+    return tuple(dict.fromkeys(spec.runs)) or (LayerRun(),)
 
 
-def faults(spec: ModelSpec) -> Iterator[tuple[str, str]]:
+def _kind(spec: ModelSpec, run: LayerRun) -> tuple[str, str]:
+    mixer = run.mixer or ("latent" if present(spec.kv_rank) else "attention")
+    return mixer, run.feed_forward or ("experts" if present(spec.experts) else "dense")
+
+
+def faults(spec: ModelSpec) -> tuple[tuple[str, str], ...]:
     """(field, message) of everything that cannot be in a description whose numbers are single."""
-    if not spec.vocabulary > 0:
-        yield "model.vocabulary", "is missing; it is the rows of the embedding"
-    for mixer, part in sorted(kinds_of(spec)):
-        for name in (*_NEEDED.get(mixer, ()), *_FEED_FORWARD.get(part, ())):
-            if not getattr(spec, name) > 0 and not all(getattr(run, name, None) for run in spec.runs or (None,)):
-                yield f"model.{name}", f"is missing; {mixer if name in _NEEDED.get(mixer, ()) else part} layers need it"
-    for run in spec.runs:
-        heads, kv_heads = run.heads or spec.heads, run.kv_heads or spec.kv_heads
-        if kv_heads > 0 and heads % kv_heads:
-            yield "model.runs", f"{kv_heads:.0f} does not divide {heads:.0f} attention heads"
-    if spec.experts_per_token > spec.experts:
-        more = f"{spec.experts_per_token:.0f} is more than the {spec.experts:.0f} experts there are"
-        yield "model.experts_per_token", more
-    if spec.index_heads > 0 and not spec.q_rank > 0:
-        yield "model.q_rank", "is missing; the index takes its queries from the compressed query"
+    return _kept_faults(spec)
+
+
+@lru_cache(maxsize=64)
+def _kept_faults(spec: ModelSpec) -> tuple[tuple[str, str], ...]:
+    return tuple((check.field, check.message()) for check in _checks(spec) if not check.holds)
+
+
+def consistent(spec: ModelSpec) -> Any:
+    """Whether a description contradicts itself nowhere: a truth, or an array where its sizes are arrays."""
+    try:
+        return not _kept_faults(spec)
+    except TypeError:  # a description that holds arrays has no hash
+        return reduce(both, [check.holds for check in _checks(spec)], True)
+
+
+def _checks(spec: ModelSpec) -> Iterator[Check]:
+    yield Check("model.vocabulary", spec.vocabulary > 0, lambda: "is missing; it is the rows of the embedding")
+    yield from _sizes(spec)
+    yield from _experts(spec)
+    for run in _runs(spec):
+        yield from _heads(spec, run)
+    for name, reason in _INDEX.items():
+        absent = f"is missing; {reason}"
+        yield Check(
+            f"model.{name}", either(spec.index_heads == 0, getattr(spec, name) > 0), lambda absent=absent: absent
+        )
     listed = sum(run.count for run in spec.runs)
-    if spec.runs and not 1 <= spec.repeat <= listed:
-        yield "model.repeat", f"{spec.repeat:.0f} layers cannot repeat where {listed} are listed"
+    yield Check(
+        "model.repeat",
+        not spec.runs or 1 <= spec.repeat <= listed,
+        lambda: f"{spec.repeat:.0f} layers cannot repeat where {listed} are listed",
+    )
+
+
+def _sizes(spec: ModelSpec) -> Iterator[Check]:
+    """Sizes that some kind of layer needs, and neither the model nor each layer of that kind states."""
+    needed: dict[str, str] = {}
+    for run in _runs(spec):
+        mixer, part = _kind(spec, run)
+        for kind, names in ((mixer, _NEEDED.get(mixer, ())), (part, _FEED_FORWARD.get(part, ()))):
+            needed |= {name: kind for name in names if not getattr(run, name, None)}
+    for name, kind in needed.items():
+        message = f"is missing; {kind} layers need it"
+        yield Check(f"model.{name}", getattr(spec, name) > 0, lambda message=message: message)
+
+
+def _experts(spec: ModelSpec) -> Iterator[Check]:
+    def message() -> str:
+        most = whole(spec.experts)
+        return f"{whole(spec.experts_per_token)} is more than the {most} experts there are ({most} or less does)"
+
+    yield Check("model.experts_per_token", spec.experts_per_token <= spec.experts, message)
+
+
+def _heads(spec: ModelSpec, run: LayerRun) -> Iterator[Check]:
+    heads: Number = run.heads or spec.heads
+    kv_heads: Number = run.kv_heads or spec.kv_heads
+    own = run.heads or run.kv_heads
+    yield Check(
+        "model.runs" if own else "model.kv_heads",
+        heads % maximum(kv_heads, 1) == 0,
+        lambda: does_not_divide(kv_heads, heads, "attention heads"),
+    )
+    if _kind(spec, run)[0] in _SHARED_OUT and not run.head_dim:
+        yield Check(
+            "model.heads",
+            either(spec.head_dim > 0, spec.hidden_size % maximum(heads, 1) == 0),
+            lambda: (
+                f"{whole(heads)} does not divide hidden size {whole(spec.hidden_size)} "
+                "(another number of heads, or model.head_dim, would do)"
+            ),
+        )
