@@ -89,11 +89,28 @@ def _text(plan: Plan, found: Benchmark) -> Iterator[str]:
         for name, each, key in times
         if each is not None
     ]
-    heads = ("", "mean", "median", "90 %", "99 %", "steady state", *(["its 99 %"] if tails else []))
+    steady_head = "spread out" if found.clients else "steady state"
+    heads = ("", "mean", "median", "90 %", "99 %", steady_head, *(["its 99 %"] if tails else []))
     yield from aligned([heads, *rows], "<" + ">" * (len(heads) - 1))
     yield ""
     output, steady = (format_quantity(value, "tokens/s") for value in (found.output, state.output))
     answered, span = digits(found.answered), format_quantity(found.seconds, "seconds")
     yield f"  {output}, {answered} requests/s for {span}; steady state {steady}"
+    yield from _notes(plan, found)
     if rate > state.requests:
         yield f"  saturated: {digits(state.requests)} requests/s can be answered, so waits grow with the run"
+
+
+def _notes(plan: Plan, found: Benchmark) -> Iterator[str]:
+    """What a closed loop is compared with, and requests that were asked for and not simulated."""
+    from ..core.serving.simulation import MOST_REQUESTS
+    from ..core.units import format_quantity
+
+    if found.clients:
+        yield "  spread out: the steady state of clients that ask at any time, not all together"
+    if found.clients > 1 and plan.scenario.serving.lengths == "fixed":
+        yield "  equal lengths keep clients that start together in step: first tokens wait for the prompts of all"
+        yield "  others, further tokens for few (serving.lengths: drawn spreads them)"
+    if found.asked > MOST_REQUESTS * plan.scenario.parallelism.pp:
+        asked, most = (format_quantity(each, "count") for each in (found.asked, MOST_REQUESTS))
+        yield f"  {asked} requests were asked for; at most {most} an engine are simulated, more change nothing"

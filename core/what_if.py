@@ -42,20 +42,21 @@ _SERVING = (
     Column("output", "tokens/s"),
     Column("faster", "times"),
     Column("fullest GPU", "bytes"),
+    Column("memory"),
     Column("most requests", "count"),
     Column("a million", "USD"),
 )
 _FP8 = ("training.precision", "fp8")
 _DRAFTS = "serving.speculative.draft_tokens"
 _TRAINING_KEYS = ("time.step_s", "training.days", "memory.total_bytes", "memory.verdict", "cost.usd")
-#: The place of the verdict behind the step.
-_VERDICT = 2
+_VERDICT = "memory.verdict"
 _SERVING_KEYS = (
     "serving.tpot_s",
     "serving.ttft_s",
     "serving.output_tokens_per_s",
     "memory.total_bytes",
-    "serving.max_concurrency",
+    "memory.verdict",
+    "serving.held_requests",
     "cost.usd_per_million_output_tokens",
 )
 
@@ -96,16 +97,20 @@ def table(report: Report, found: list[Answer], evaluate: Evaluate) -> Table:
 
 
 def _training_row(name: str, report: Report, before: Report) -> tuple[Any, ...]:
-    step, *rest = (report.get(key) for key in _TRAINING_KEYS)
-    rest[_VERDICT] = str(rest[_VERDICT]).replace("-", " ")
+    step, *rest = _results(report, _TRAINING_KEYS)
     days, then = before.get("training.days"), report.get("training.days")
     return (name, step, days / then if days and then else None, *rest)
 
 
 def _serving_row(name: str, report: Report, before: Report) -> tuple[Any, ...]:
-    each, first, output, *rest = (report.get(key) for key in _SERVING_KEYS)
+    each, first, output, *rest = _results(report, _SERVING_KEYS)
     now = before.get("serving.output_tokens_per_s")
     return (name, each, first, output, output / now if output and now else None, *rest)
+
+
+def _results(report: Report, keys: tuple[str, ...]) -> list[Any]:
+    """Results in their order; the verdict on memory as it is read."""
+    return [str(report[key]).replace("-", " ") if key == _VERDICT else report.get(key) for key in keys]
 
 
 # ---------------------------------------------------------------- changes

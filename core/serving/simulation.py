@@ -44,6 +44,8 @@ class Benchmark:
     """What a benchmark of a plan shows; times in seconds, rates of all engines together."""
 
     requests: int
+    #: Requests that were asked for, of which at most `MOST_REQUESTS` an engine are simulated.
+    asked: int
     #: Clients that ask again when they are answered; 0 at a request rate.
     clients: int
     ttft: Spread
@@ -69,7 +71,8 @@ def benchmark(plan: Plan, requests: float | None = None, rounds: float = ROUNDS)
     ends = _ends(plan.scenario, plan.passes, rows, plan.settings.engine.pipeline)
     engines, total = plan.memory.busy * pipeline, ends[-1]
     met = _Met(ends[rows.came], ends[rows.first], ends[rows.last], rows.outputs)
-    return _found(plan, met, clients, engines * count / total, engines * rows.outputs.sum() / total, total)
+    rates = engines * count / total, engines * rows.outputs.sum() / total
+    return _found(plan, met, (wanted, clients), *rates, total)
 
 
 def arriving(plan: Plan, requests: float | None = None) -> Benchmark:
@@ -80,7 +83,8 @@ def arriving(plan: Plan, requests: float | None = None) -> Benchmark:
     """
     serving, memory = plan.scenario.serving, plan.memory
     pipeline, ranks = int(plan.scenario.parallelism.pp), int(min(serving.attention_dp, memory.busy))
-    count = min(_share(requests, pipeline) if requests else ARRIVALS, MOST_REQUESTS)
+    wanted = _share(requests, pipeline) if requests else ARRIVALS
+    count = min(wanted, MOST_REQUESTS)
     limits = limits_of(plan)
     limits = replace(limits, sequences=min(limits.sequences, _share(memory.asked, pipeline)))
     engines = int(memory.busy) // ranks * pipeline
@@ -94,7 +98,7 @@ def arriving(plan: Plan, requests: float | None = None) -> Benchmark:
     outputs, counted = np.array(sent.outputs), slice(count // 10, None)
     met = _Met(times[counted, None], first[counted, None], last[counted, None], outputs[counted])
     total = float(last.max())
-    return _found(plan, met, 0, engines * count / total, engines * outputs.sum() / total, total)
+    return _found(plan, met, (wanted, 0), engines * count / total, engines * outputs.sum() / total, total)
 
 
 def _sent(plan: Plan, count: int, limits: Limits) -> Requests:
@@ -120,13 +124,16 @@ class _Met:
         return _spread((self.last[several] - self.first[several]) / (self.outputs[several] - 1)[:, None])
 
 
-def _found(plan: Plan, met: _Met, clients: int, answered: Number, output: Number, seconds: Number) -> Benchmark:
-    """What requests met, with what there is outside the iterations."""
+def _found(
+    plan: Plan, met: _Met, each: tuple[int, int], answered: Number, output: Number, seconds: Number
+) -> Benchmark:
+    """What requests met, with what there is outside the iterations; `each` micro-batch has requests and clients."""
     pipeline, engine, tpot = int(plan.scenario.parallelism.pp), plan.settings.engine, met.tpot
     wait = engine.t_request + engine.t_api + (engine.lag * tpot.mean if tpot else 0.0)
     return Benchmark(
         requests=len(met.outputs) * pipeline,
-        clients=clients * pipeline,
+        asked=each[0] * pipeline,
+        clients=each[1] * pipeline,
         ttft=_spread(met.first - met.came + wait),
         tpot=tpot,
         output=_one(output),

@@ -59,6 +59,23 @@ def test_a_simulated_benchmark_stands_beside_the_steady_state(run) -> None:
     assert found["ttft"]["mean"] <= found["ttft"]["p99"]
 
 
+def test_clients_in_step_are_told_from_those_of_the_steady_state(run) -> None:
+    _, out, _ = run("simulate", SERVING, "--rounds", "4")
+    assert "spread out: the steady state" in out
+    assert "equal lengths keep clients that start together in step" in out
+    drawn = run("simulate", SERVING, "--rounds", "4", "--set", "serving.lengths=drawn")[1]
+    assert "spread out: the steady state" in drawn
+    assert "in step" not in drawn
+
+
+def test_requests_that_are_not_simulated_are_told(run) -> None:
+    _, out, _ = run("simulate", SERVING, "--rounds", "4")
+    assert "asked for" not in out
+    _, out, _ = run("simulate", SERVING, "--rounds", "500")
+    assert "6000 requests of 128 clients" in out
+    assert "64 000 requests were asked for; at most 6 000 an engine are simulated" in out.replace("\u202f", " ")
+
+
 def test_requests_that_come_at_random_stand_beside_the_formulas_of_waits(run) -> None:
     asked = ("simulate", SERVING, "--set", "serving.request_rate=2", "--requests", "100")
     status, out, _ = run(*asked)

@@ -62,6 +62,13 @@ def test_a_served_plan_is_asked_about_formats_and_requests() -> None:
     assert after["most requests"] == pytest.approx(2 * before["most requests"], rel=0.01)  # type: ignore[operator]
 
 
+def test_a_change_of_a_served_plan_that_does_not_fit_says_so() -> None:
+    found = asked(load_scenario("70b-int4-1xh100-serve"))
+    assert cells(found, "this plan")["memory"] == "fits"
+    assert cells(found, "twice the requests")["memory"] == "does not fit"
+    assert cells(found, "half of the requests")["memory"] == "fits"
+
+
 def test_fp8_is_not_asked_of_a_part_without_units_for_it() -> None:
     names = [row[0] for row in asked(load_scenario("7b-8xa100-train")).rows]
     assert "fp8 products" not in names
