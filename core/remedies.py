@@ -27,6 +27,8 @@ from .units import format_quantity
 MOST_EDITS = 3
 #: Most changes that one edit combines, and most that are tried as its last.
 _MOST_COMBINED, _MOST_TRIED = 3, 5
+#: GPUs of a node, and pipeline stages to try where no change on the GPUs there are is enough.
+_NODE, _STAGES = 8, (1, 2, 4, 8, 16, 32)
 #: How far the number of GPUs may move.
 _REACH = 16
 
@@ -57,7 +59,7 @@ def memory_edits(scenario: Scenario, tight: bool) -> tuple[Edit, ...]:
     if enough:
         return tuple(enough.values())
     tried.sort(key=lambda pair: pair[1])
-    if combined := _combined(scenario, [edit for edit, _ in tried], tight):
+    if combined := _combined(scenario, [edit for edit, _ in tried], tight) or _more_nodes(scenario, tight):
         return (combined,)
     savings = ((edit, format_quantity(short - after, "bytes")) for edit, after in tried[:MOST_EDITS])
     return tuple(Edit(f"{edit.label}: −{saved}", edit.changes) for edit, saved in savings)
@@ -146,6 +148,23 @@ def _combined(scenario: Scenario, edits: list[Edit], tight: bool) -> Edit | None
     if not (short <= 0).any():
         return None
     return _join(best, _more_gpus(int(more[short <= 0][0])))
+
+
+def _more_nodes(scenario: Scenario, tight: bool) -> Edit | None:
+    """Tensor parallel over all of a node and a stage on each of the fewest nodes that hold the plan."""
+    cluster = scenario.cluster
+    node = int(min(cluster.accelerator.link.domain, _NODE))
+    for stages in _STAGES:
+        gpus = node * stages
+        if gpus <= cluster.gpus:
+            continue
+        layout = (("parallelism.tp", node), ("parallelism.sp", True), ("parallelism.pp", stages))
+        edit = Edit(
+            f"TP {node}, PP {stages} on {gpus} GPUs", (*layout, ("cluster.gpus", gpus), ("cluster.gpus_per_node", node))
+        )
+        if _after(scenario, edit, tight) <= 0:
+            return edit
+    return None
 
 
 def _joined(first: Edit, edits: list[Edit]) -> Iterator[tuple[Edit, Edit]]:

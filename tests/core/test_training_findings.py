@@ -424,3 +424,13 @@ def test_a_routing_limit_needs_kernels_that_send_once_a_domain() -> None:
     hint = the(deepseek(parallelism__expert_dispatch="all-to-all"), "routing-limit-idle")
     assert hint.message.startswith("A routing limit spares all-to-all dispatch nothing")
     assert found(deepseek(parallelism__expert_dispatch=hint.edits[0].changes[0][1]), "routing-limit-idle") is None
+
+
+def test_a_model_beyond_the_gpus_there_are_is_offered_the_fewest_nodes_that_hold_it() -> None:
+    alone = {"parallelism.tp": 1, "parallelism.pp": 1, "parallelism.sp": False, "cluster.gpus": 1}
+    scenario = with_all(load_scenario("70b-64xh100-train"), alone)
+    (edit,) = next(each for each in evaluate(scenario).findings if each.code == "does-not-fit").edits
+    after = edit.applied(scenario)
+    assert evaluate(after)["memory.fits"]
+    half = {"parallelism.pp": after.parallelism.pp / 2, "cluster.gpus": after.cluster.gpus / 2}
+    assert not evaluate(with_all(after, half))["memory.fits"]
