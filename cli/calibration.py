@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from .arguments import InputError
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", metavar="DATA.csv", help="own training or serving runs, as `triledger validate` reads")
+    from ..core.measured.columns import own_runs
+
+    parser.epilog = own_runs()
+    parser.add_argument("data", metavar="DATA.csv", help="own training or serving runs; the columns are named below")
     parser.add_argument("-o", "--output", metavar="ASSUMPTIONS.yaml", help="writes the section for a scenario file")
 
 
@@ -34,11 +38,12 @@ def run(options: argparse.Namespace) -> int:
             return 1
         found = calibrate(cases)
         print("\n".join(_text(found, left_out)))
-        if options.output and found.fits:
+        usable = bool(found.fits) and found.describes
+        if options.output and usable:
             write_whole(options.output, _yaml(found).encode())
     except (ScenarioError, OutputError) as error:
         raise InputError(str(error)) from None
-    return 0 if found.fits else 1
+    return 0 if usable else 1
 
 
 def _cases(table: Table) -> tuple[list[Case], list[tuple[str, str]]]:
@@ -62,12 +67,13 @@ def _cases(table: Table) -> tuple[list[Case], list[tuple[str, str]]]:
 
 
 def _text(found: Calibration, left_out: Sequence[tuple[str, str]]) -> Iterator[str]:
+    from ..core.measured.calibration import DESCRIBED
+
     yield f"{len(found.before)} runs"
     table: list[tuple[str, ...]] = [("", "median error", "mean error", "bias")]
     for name, errors in (("before", found.before), ("after", found.after)):
-        size = sorted(map(abs, errors))
-        middle = (size[(len(size) - 1) // 2] + size[len(size) // 2]) / 2
-        cells = (middle, sum(size) / len(size), sum(errors) / len(errors))
+        size = [abs(error) for error in errors]
+        cells = (median(size), sum(size) / len(size), sum(errors) / len(errors))
         table.append((name, *(f"{cell * 100:.1f} %".replace("-", "−") for cell in cells)))
     yield from aligned(table, "<>>>")
     if found.fits:
@@ -77,6 +83,12 @@ def _text(found: Calibration, left_out: Sequence[tuple[str, str]]) -> Iterator[s
             (f.name, f"{f.published:.4g}", f"{f.fitted:.4g}", f"{f.elasticity:.2f} of its change") for f in found.fits
         ]
         yield from aligned(rows, "<>>>")
+    if found.fits and not found.describes:
+        yield ""
+        yield (
+            f"these constants do not describe the runs, half of which are off by more than {DESCRIBED * 100:.0f} %, "
+            "and are not written; units, layouts and formats of the rows may not be those of the runs"
+        )
     if found.refusals:
         yield ""
         yield "not fitted"

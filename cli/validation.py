@@ -21,6 +21,9 @@ _NAMED = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from ..core.measured.columns import own_runs
+
+    parser.epilog = own_runs()
     kinds = "training runs, memory, serving or vLLM start-ups, told by the columns"
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--data", metavar="FILE.csv", help=f"measurements of {kinds}; default: the shipped ones")

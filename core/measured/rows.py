@@ -129,7 +129,9 @@ def _kind(header: list[str], file: str) -> str:
     if len(missing) == len(KINDS[nearest]):
         kinds = "; ".join(f"{kind} needs {', '.join(columns)}" for kind, columns in KINDS.items())
         raise ScenarioError(file, 1, "", f"the columns are those of no table of measurements ({kinds})")
-    raise ScenarioError(file, 1, missing[0], f"is missing in a {nearest} table; {did_you_mean(missing[0], header)}")
+    are = "are" if len(missing) > 1 else "is"
+    meant = did_you_mean(missing[0], header)
+    raise ScenarioError(file, 1, ", ".join(missing), f"{are} missing in a {nearest} table; {meant}")
 
 
 def _named(rows: list[Row], kind: str) -> tuple[Row, ...]:

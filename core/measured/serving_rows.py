@@ -16,6 +16,7 @@ from ..serving.simulation import ROUNDS, Benchmark, benchmark
 from ..serving.static import prompt_seconds, static_batch, step_seconds
 from .comparison import Case, NotExpressibleError
 from .plans import within_range
+from .reported import MILLISECONDS, TOKENS, TOKENS_EACH, Quantity
 from .rows import Row
 from .serving_plan import serving_plan
 from .sources import settings_of
@@ -58,12 +59,22 @@ def serving_case(row: Row) -> Case:
     schedule = row["schedule"]
     predict = SCHEDULES.get(schedule, {}).get(row["metric"])
     if predict is None:
-        raise NotExpressibleError(f"{row['metric']} is not predicted" + (f" of a {schedule}" if schedule else ""))
+        raise NotExpressibleError(_not_predicted(row["metric"], schedule))
     request = Request.of(row)
     scenario = _asked(serving_plan(settings), request)
-    name, unit, scale = METRICS[row["metric"]]
-    measured = row.positive("value") * scale
+    name, unit, quantity = METRICS[row["metric"]]
+    measured = quantity.read(row, "value")
     return Case(scenario, lambda plan: predict(plan, request), settings.source, name, unit, measured)
+
+
+def _not_predicted(metric: str, schedule: str) -> str:
+    """Why a metric is not predicted, with the metrics or the schedules that are."""
+    if schedule in SCHEDULES:
+        return f"{metric} is not predicted of a {schedule}, but {', '.join(SCHEDULES[schedule])}"
+    if metric not in METRICS:
+        return f"{metric} is not predicted, but {', '.join(METRICS)}"
+    schedules = [name for name, metrics in SCHEDULES.items() if metric in metrics]
+    return f"{metric} is predicted where schedule is {' or '.join(schedules)}"
 
 
 def _asked(scenario: Scenario, request: Request) -> Scenario:
@@ -168,17 +179,17 @@ SCHEDULES: dict[str, dict[str, Predict]] = {
     },
 }
 
-#: Metric -> its name, its unit, and the factor of the reported value to that unit.
-METRICS: dict[str, tuple[str, str, float]] = {
-    "decode_tokens_per_s_per_user": ("decode rate", "tokens/s", 1.0),
-    "request_latency": ("request latency", "s", 1e-3),
-    "prefill_latency": ("prompt latency", "s", 1e-3),
-    "tpot": ("time per token", "s", 1e-3),
-    "ttft": ("time to first token", "s", 1e-3),
-    "ttft_mean": ("mean time to first token", "s", 1e-3),
-    "tpot_mean": ("mean time per token", "s", 1e-3),
-    "output_throughput_per_gpu": ("output per GPU", "tokens/s", 1.0),
-    "output_throughput_total": ("output", "tokens/s", 1.0),
-    "output_throughput_total_offline": ("output", "tokens/s", 1.0),
-    "output_throughput_total_server": ("output within latency limits", "tokens/s", 1.0),
+#: Metric -> its name, its unit, and what its value may be in.
+METRICS: dict[str, tuple[str, str, Quantity]] = {
+    "decode_tokens_per_s_per_user": ("decode rate", "tokens/s", TOKENS),
+    "request_latency": ("request latency", "s", MILLISECONDS),
+    "prefill_latency": ("prompt latency", "s", MILLISECONDS),
+    "tpot": ("time per token", "s", MILLISECONDS),
+    "ttft": ("time to first token", "s", MILLISECONDS),
+    "ttft_mean": ("mean time to first token", "s", MILLISECONDS),
+    "tpot_mean": ("mean time per token", "s", MILLISECONDS),
+    "output_throughput_per_gpu": ("output per GPU", "tokens/s", TOKENS_EACH),
+    "output_throughput_total": ("output", "tokens/s", TOKENS),
+    "output_throughput_total_offline": ("output", "tokens/s", TOKENS),
+    "output_throughput_total_server": ("output within latency limits", "tokens/s", TOKENS),
 }

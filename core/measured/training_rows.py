@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..catalogue import catalogue
 from ..engine import evaluate
 from ..errors import ScenarioError
 from ..model.spec import ModelSpec
@@ -17,16 +18,29 @@ from ..report import Report
 from ..scenario import Scenario
 from .comparison import Case, NotExpressibleError
 from .plans import plan_of
+from .reported import FLOPS_EACH, SECONDS, SEQUENCES, SHARE, TOKENS, TOKENS_EACH, Quantity
 from .rows import Row
 from .sources import Settings, settings_of
 
 _SIZES = {"layers": "layers", "hidden_size": "hidden", "heads": "heads", "vocabulary": "vocab"}
+_WORK = {"sequence_length": "seq_len", "micro_batch": "micro_batch", "global_batch": "global_batch"}
+#: Columns of a model that is not in the catalogue, and columns that every row must fill.
+SIZES, NEEDED = tuple(_SIZES.values()), ("num_gpus", *_WORK.values())
 _DEGREES = ("tp", "pp", "cp", "vpp", "ep", "etp")
 
 
 def training_plan(settings: Settings) -> Scenario:
     """The training plan of a row whose settings are known."""
+    if absent := missing(settings):
+        raise NotExpressibleError(f"{', '.join(absent)} {'are' if len(absent) > 1 else 'is'} not stated")
     return plan_of(settings, "training", _model, lambda row: _layout(row) | _work(row))
+
+
+def missing(settings: Settings) -> list[str]:
+    """The columns that a row must state and does not; sizes, where its model is not in the catalogue."""
+    row = settings.row
+    known = "model" in settings.values or row["model"] in catalogue().models
+    return [column for column in (*(() if known else SIZES), *NEEDED) if not row[column]]
 
 
 def _needed(row: Row, column: str) -> float:
@@ -70,11 +84,7 @@ def _layout(row: Row) -> dict[str, Any]:
 
 
 def _work(row: Row) -> dict[str, Any]:
-    return {
-        "training.sequence_length": _needed(row, "seq_len"),
-        "training.micro_batch": _needed(row, "micro_batch"),
-        "training.global_batch": _needed(row, "global_batch"),
-    }
+    return {f"training.{name}": _needed(row, column) for name, column in _WORK.items()}
 
 
 # ---------------------------------------------------------------- metrics
@@ -100,21 +110,29 @@ def _executed_flops(report: Report) -> float:
 
 
 def _of_rate(flops: Callable[[Report], float]) -> Seconds:
-    return lambda value, report: flops(report) / (value * 1e12 * float(report.scenario.cluster.gpus))
+    return lambda value, report: flops(report) / (value * float(report.scenario.cluster.gpus))
 
 
-#: Seconds of a step from a reported value, by metric.
-STEP_SECONDS: Mapping[str, Seconds] = {
-    "step_time": lambda value, report: value,
-    "tokens_per_s_per_gpu": lambda value, report: _tokens(report) / (value * float(report.scenario.cluster.gpus)),
-    "tokens_per_s_total": lambda value, report: _tokens(report) / value,
-    "samples_per_s_total": lambda value, report: float(report.scenario.training.global_batch) / value,
-    "mfu": lambda value, report: (
-        _full_mask_flops(report)
-        / (value / 100 * float(report.scenario.cluster.gpus) * float(report["roofline.peak_flops"]))
+def _of_mfu(value: float, report: Report) -> float:
+    peak = float(report.scenario.cluster.gpus) * float(report["roofline.peak_flops"])
+    return _full_mask_flops(report) / (value * peak)
+
+
+#: What a metric is, and the seconds of a step from its value in SI.
+STEP_SECONDS: Mapping[str, tuple[Quantity, Seconds]] = {
+    "step_time": (SECONDS, lambda value, report: value),
+    "tokens_per_s_per_gpu": (
+        TOKENS_EACH,
+        lambda value, report: _tokens(report) / (value * float(report.scenario.cluster.gpus)),
     ),
-    "model_tflops_per_gpu": _of_rate(_full_mask_flops),
-    "hardware_tflops_per_gpu": _of_rate(_executed_flops),
+    "tokens_per_s_total": (TOKENS, lambda value, report: _tokens(report) / value),
+    "samples_per_s_total": (
+        SEQUENCES,
+        lambda value, report: float(report.scenario.training.global_batch) / value,
+    ),
+    "mfu": (SHARE, _of_mfu),
+    "model_tflops_per_gpu": (FLOPS_EACH, _of_rate(_full_mask_flops)),
+    "hardware_tflops_per_gpu": (FLOPS_EACH, _of_rate(_executed_flops)),
 }
 
 #: Why a metric is not compared.
@@ -136,10 +154,12 @@ def training_case(row: Row) -> Case:
     if row["reported_value"] == "OOM":
         raise NotExpressibleError("ran out of memory: nothing was timed")
     if metric not in STEP_SECONDS:
-        raise NotExpressibleError(NOT_STEP_TIMES.get(metric, f"no step time follows from {metric!r}"))
+        unknown = f"no step time follows from {metric!r}, but from {', '.join(STEP_SECONDS)}"
+        raise NotExpressibleError(NOT_STEP_TIMES.get(metric, unknown))
     settings = settings_of("training", row)
     scenario = training_plan(settings)
-    measured = STEP_SECONDS[metric](row.positive("reported_value"), evaluate(scenario))
+    quantity, seconds = STEP_SECONDS[metric]
+    measured = seconds(quantity.read(row, "reported_value"), evaluate(scenario))
     return Case(scenario, step_of, settings.source, "step time", "s", measured)
 
 

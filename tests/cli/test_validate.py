@@ -147,6 +147,29 @@ def test_calibrate_writes_assumptions_that_a_scenario_takes(run, table, tmp_path
     assert dict(read_scenario(text, "own.yaml").assumptions) == section["assumptions"]
 
 
+def test_constants_that_do_not_describe_the_runs_are_not_written(run, table, tmp_path: Path) -> None:
+    output, path = tmp_path / "assumptions.yaml", Path(table("ievo-"))
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row | {"reported_value": f"{float(row['reported_value']) / 30:g}"} for row in rows)
+    status, out, _ = run("calibrate", str(path), "-o", str(output))
+    assert status == 1
+    assert "do not describe the runs" in out
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("command", ["calibrate", "validate"])
+def test_the_help_lists_the_columns_of_own_runs(command: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    out = capsys.readouterr().out
+    assert "tokens_per_s_per_gpu" in out
+    assert "batch_or_concurrency" in out
+
+
 def test_calibrate_says_why_it_fits_nothing(run, table, tmp_path: Path) -> None:
     output = tmp_path / "assumptions.yaml"
     status, out, _ = run("calibrate", table("kor-t5-22B"), "-o", str(output))
