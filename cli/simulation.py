@@ -78,13 +78,18 @@ def _text(plan: Plan, found: Benchmark) -> Iterator[str]:
     asked = f"of {found.clients} clients" if found.clients else f"at random, {digits(rate)} requests/s in all,"
     yield f"{plan.scenario.name}: {found.requests} requests {asked} to each engine"
     yield ""
-    tails = tail_values(plan) if rate > 0 else {}
+    tails, saturated = tail_values(plan) if rate > 0 else {}, rate > state.requests
+
+    def said(key: str) -> list[str]:
+        """What the formulas say of a time, and of its longest hundredth."""
+        return seconds(getattr(state, key), *([tails[f"serving.p99_{key}_s"]] if tails else []))
+
     times = (("time to first token", found.ttft, "ttft"), ("time per output token", found.tpot, "tpot"))
     rows = [
         (
             name,
-            *seconds(each.mean, each.p50, each.p90, each.p99, getattr(state, key)),
-            *([*seconds(tails[f"serving.p99_{key}_s"])] if tails else []),
+            *seconds(each.mean, each.p50, each.p90, each.p99),
+            *(["endless"] * (1 + bool(tails)) if key == "ttft" and saturated else said(key)),
         )
         for name, each, key in times
         if each is not None
@@ -97,7 +102,7 @@ def _text(plan: Plan, found: Benchmark) -> Iterator[str]:
     answered, span = digits(found.answered), format_quantity(found.seconds, "seconds")
     yield f"  {output}, {answered} requests/s for {span}; steady state {steady}"
     yield from _notes(plan, found)
-    if rate > state.requests:
+    if saturated:
         yield f"  saturated: {digits(state.requests)} requests/s can be answered, so waits grow with the run"
 
 

@@ -204,9 +204,12 @@ def _next_token(report: Report) -> Headline:
 def _first_token(report: Report) -> Headline:
     bound = _banded(report, "serving.ttft_s", "serving.ttft_bound_s")
     tail = _named("99 % within", report.get("serving.p99_ttft_s"), "seconds")
-    saturated = "and an endless queue" if report.get("serving.saturated") else None
     target = report.scenario.serving.ttft_target
-    return _latency(report, "serving.ttft_s", "Time to first token", target, _lines(saturated, bound, tail))
+    first = _latency(report, "serving.ttft_s", "Time to first token", target, _lines(bound, tail))
+    if report.get("serving.saturated"):
+        floor = _named("bound", report.get("serving.ttft_bound_s"), "seconds")
+        return replace(first, number="–", unit="", details=_lines("endless queue", floor), state="bad")
+    return first
 
 
 def _latency(report: Report, key: str, label: str, target: float, details: tuple[str, ...]) -> Headline:

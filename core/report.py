@@ -12,6 +12,7 @@ import numpy as np
 from .numeric import Number
 from .scenario import Scenario
 from .terms import Term, origin_of, plain
+from .words import NO_END, NO_ROOM
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Report:
     findings: tuple[Finding, ...] = ()
     #: What the ledgers do not count, by ledger name.
     not_counted: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Results that the plan would have if one request fitted.
+    #: Results that the plan would have if one request fitted, or all that come were answered.
     withheld: tuple[str, ...] = ()
     #: All Terms in order of computation; empty unless recorded.
     terms: tuple[Term, ...] = ()
@@ -127,6 +128,11 @@ class Report:
     def holds_a_request(self) -> bool:
         """Whether one request fits at all: a served plan without room for one has no rates. True of a training."""
         return self.get("serving.held_requests", 1.0) >= 1
+
+    @property
+    def why_withheld(self) -> str:
+        """Why it has no withheld results, as a sentence."""
+        return NO_END if self.holds_a_request else NO_ROOM
 
     def explain(self, key: str) -> Any:
         """The Term or Datum behind a result key; None for a plain constant. Needs a recorded report."""

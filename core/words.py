@@ -7,8 +7,9 @@ import re
 from .units import digits, format_quantity
 
 GIB = 2.0**30
-#: Why a served plan has no rates.
+#: Why a served plan has no rates, or no time to first token.
 NO_ROOM = "Not one request fits into memory."
+NO_END = "More requests come than are answered: waits have no end."
 #: Units of long times: how many of them make a day.
 SPANS = {"day": 1, "hour": 24, "minute": 1440}
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=[^\d\W]|%)")

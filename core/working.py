@@ -16,7 +16,6 @@ from .result_names import Names, cells_of, label_of, names_of, row_lists
 from .symbols import numbered, symbol
 from .terms import Term, origin_of, plain
 from .value_text import field_path, origin_text, quantity_text, unit_of, value_text
-from .words import NO_ROOM
 
 __all__ = [
     "Explanation",
@@ -108,7 +107,8 @@ def explain(report: Report, key: str, depth: int = 2) -> Explanation:
     if key in cells:
         return explain_value(key, cells[key][1], depth, names)
     if key in report.withheld:
-        raise UnknownKeyError(f"there is no {key} in this plan: {NO_ROOM[0].lower()}{NO_ROOM[1:-1]}")
+        why = report.why_withheld
+        raise UnknownKeyError(f"there is no {key} in this plan: {why[0].lower()}{why[1:-1]}")
     if key not in lists:
         known = did_you_mean(key, result_keys(report))
         raise UnknownKeyError(f"no result is called {key!r}; {known}")

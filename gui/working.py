@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
 from ..core import evaluate
 from ..core.report import Report
 from ..core.scenario import Scenario
-from ..core.words import NO_ROOM
 from ..core.working import Explanation, UnknownKeyError, explain_input, result_keys
 from .fonts import font, typeset
 from .formula import FormulaView
@@ -229,7 +228,7 @@ class WorkingPage(QWidget):
             explanation = explain_input(self._report, here.key, here.places, depth=2)
         except UnknownKeyError:
             missing = f"No result of this {self._report['kind']} plan has this name."
-            why = NO_ROOM if here.key in self._report.withheld else missing
+            why = self._report.why_withheld if here.key in self._report.withheld else missing
             explanation = Explanation(here.key, why, "–", None)
         self._explanation = explanation
         self._show_trail()

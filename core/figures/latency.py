@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..cycle import idles_in_pipeline, tokens_per_cycle
 from ..report import Report
-from ..words import NO_ROOM, percent, seconds
+from ..words import NO_END, NO_ROOM, percent, seconds
 from .figure import Axis, Bar, Figure, Label
 from .ticks import linear_ticks, milliseconds
 
@@ -29,6 +29,7 @@ _EACH = (
 )
 _DRAFTS = ("serving.speculative_speedup", "drafts and checks", "drafts")
 _OTHERS = ("serving.prefill_share", "prompts of others", "prompts")
+_TITLES = {"serving.ttft_s": "the first token", "serving.tpot_s": "each further one"}
 #: Parts below this share are left out, and those below the other have no number in the bar.
 _LEAST, _NAMED = 2e-3, 0.08
 #: Of a bar, which leaves room for the name above it.
@@ -63,6 +64,8 @@ def latency(report: Report, _baseline: Report | None = None) -> Figure:
     if not report.holds_a_request:
         return Figure("latency", "No times", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
     rows = list(_rows(report))
+    if not rows:
+        return Figure("latency", "No times", "", Axis(), Axis(), empty=NO_END, scenario=report.scenario.name)
     return Figure(
         "latency",
         _title(rows),
@@ -84,9 +87,10 @@ def latency(report: Report, _baseline: Report | None = None) -> Figure:
 
 def _rows(report: Report) -> Iterator[_Row]:
     serving = report.scenario.serving
-    first, each = float(report["serving.ttft_s"]), report.get("serving.tpot_s")
-    parts = tuple(_Part(*part, float(report[part[0]])) for part in _FIRST)
-    yield _Row("first token", "serving.ttft_s", first, serving.ttft_target, _seen(parts, first))
+    first, each = report.get("serving.ttft_s"), report.get("serving.tpot_s")
+    if first is not None:
+        parts = tuple(_Part(*part, float(report[part[0]])) for part in _FIRST)
+        yield _Row("first token", "serving.ttft_s", float(first), serving.ttft_target, _seen(parts, float(first)))
     if each is not None:
         own, tokens = report["serving.token_step_s"], tokens_per_cycle(report)
         step = tuple(_Part(*part, float(report[part[0]] / tokens)) for part in _each(report))
@@ -124,8 +128,8 @@ def _title(rows: list[_Row]) -> str:
     """What takes most of each time."""
     words = (
         f"{row.largest.name} {'take' if row.largest.name.endswith('s') else 'takes'} "
-        f"{percent(row.largest.seconds / row.total)} of {what}"
-        for row, what in zip(rows, ("the first token", "each further one"), strict=False)
+        f"{percent(row.largest.seconds / row.total)} of {_TITLES[row.key]}"
+        for row in rows
     )
     text = "; ".join(words)
     return text[0].upper() + text[1:]

@@ -65,8 +65,8 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
 def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     """Time to first token or time per token is over its target."""
     serving = plan.scenario.serving
-    tpot, ttft = values.get("serving.tpot_s", 0.0), values["serving.ttft_s"]
-    places = (values["serving.place_wait_s"], "for a place in the batch")
+    tpot, ttft = values.get("serving.tpot_s", 0.0), values.get("serving.ttft_s", 0.0)
+    places = (values.get("serving.place_wait_s", 0.0), "for a place in the batch")
     waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
     slow, late = tpot > serving.tpot_target, ttft > serving.ttft_target
     half = _half(plan) if slow or (late and waits) else None

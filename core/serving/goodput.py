@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..numeric import Number, both, is_array, minimum, where
 from ..terms import unrecorded
 from . import queueing, steady
-from .loop import Full, Line, Prompt, beside_others, line_of
+from .loop import Full, Line, Prompt, line_of, most_answered, running_at
 from .plan import Plan
-from .requests import LONG, VARIATION
+from .requests import LONG
+from .waits import Queues
 
 #: Halvings of the interval in which the goodput is looked for.
 _HALVINGS = 10
-#: Rounds in which sequences and the share of prompts, which hang on each other, are found.
-_ROUNDS = 2
 
 
 @dataclass(frozen=True)
 class _Load:
-    """One micro-batch at a request rate: sequences that run, and seconds of a prompt, to a first token and each."""
+    """One micro-batch at a request rate: running sequences; seconds of a prompt, to a settled first token, and each."""
 
     rate: Number
     running: Number
     prefill: Number
     prompt: Number
-    first: Number
+    settled: Number
     tpot: Number
 
 
@@ -40,13 +39,7 @@ class _Crowd:
     #: What a prompt takes of the device beside one more decoding sequence, in seconds.
     added_slope: Number
     engines: Number
-    servers: Number
-    #: Requests a second of all engines at which the queue grows without end.
-    most: Number
-    variability: Number
-    #: Places in the batches of all engines, and seconds that a request holds one when all are taken.
-    places: Number
-    service: Number
+    queues: Queues
     #: What a long prompt takes more than a mean one, in seconds.
     longer: Number
 
@@ -57,9 +50,9 @@ def tail_values(plan: Plan) -> dict[str, Any]:
     load, rate = _own_load(crowd), plan.scenario.serving.request_rate
     line, output = crowd.line, plan.mean.serving.output_tokens
     values = {
-        "serving.p99_ttft_s": _long_ttft(crowd, load, rate),
+        "serving.p99_ttft_s": queueing.at_least_mean(_long_ttft(crowd, load, rate), plan.steady.ttft),
         "serving.goodput_requests_per_s": goodput(crowd),
-        "serving.most_requests_per_s": crowd.most,
+        "serving.most_requests_per_s": crowd.queues.most,
         "serving.knee_requests": queueing.knee_requests(
             crowd.engines, crowd.full.most, line.one, line.slope, line.added, output
         ),
@@ -72,9 +65,9 @@ def goodput(crowd: _Crowd) -> Number:
     share, step = 0.0, 0.5
     with unrecorded():
         for _ in range(_HALVINGS):
-            share = share + where(_kept(crowd, queueing.goodput_rate(share + step, crowd.most)), step, 0.0)
+            share = share + where(_kept(crowd, queueing.goodput_rate(share + step, crowd.queues.most)), step, 0.0)
             step /= 2
-    return queueing.goodput_rate(share, crowd.most)
+    return queueing.goodput_rate(share, crowd.queues.most)
 
 
 def _kept(crowd: _Crowd, rate: Number) -> Any:
@@ -87,46 +80,24 @@ def _kept(crowd: _Crowd, rate: Number) -> Any:
 
 
 def _crowd(plan: Plan) -> _Crowd:
-    full, pipeline = plan.steady.full, plan.scenario.parallelism.pp
-    line, crowded = _ends(plan)
-    engines = steady.in_all_micro_batches(plan.decoding, pipeline)
-    step = queueing.step_at(line.one, line.slope, full.most)
-    output = plan.mean.serving.output_tokens
-    if plan.pools:
-        most = plan.pools.capacity
-    else:
-        most = queueing.most_requests(engines, full.most, output, step, crowded, full.least)
-    prefill = plan.pools.prefill if plan.pools else plan.memory.busy
-    servers = queueing.servers(prefill, pipeline, queueing.MOST_SERVERS)
-    variability = queueing.variability(1.0, VARIATION[plan.scenario.serving.lengths])
-    places = steady.in_all_micro_batches(full.most, engines)
-    return _Crowd(
-        plan,
-        full,
-        line,
-        steady.slope(line.added, crowded, full.most),
-        engines,
-        servers,
-        most,
-        variability,
-        places,
-        queueing.place_seconds(places, most),
-        _longer(plan),
-    )
+    full, line = plan.steady.full, _line(plan)
+    engines = steady.in_all_micro_batches(plan.decoding, plan.scenario.parallelism.pp)
+    output, pools = plan.mean.serving.output_tokens, plan.pools
+    most = pools.capacity if pools else most_answered(full, line, output, engines)
+    prefill = pools.prefill if pools else plan.memory.busy
+    queues = Queues.of(plan.scenario, prefill, plan.decoding, full.most, most)
+    return _Crowd(plan, full, line, steady.slope(line.added, line.crowded, full.most), engines, queues, _longer(plan))
 
 
-def _ends(plan: Plan) -> tuple[Line, Number]:
-    """Decode iterations at any load, and what a prompt adds where as many sequences run as can."""
+def _line(plan: Plan) -> Line:
+    """Decode iterations at any load, and what a prompt adds."""
     state, full = plan.steady, plan.steady.full
     if plan.pools:
-        return plan.pools.line, 0.0
-    if state.line is None:
-        line = line_of(plan.passes, full)
-        return line, where(full.most > 1, state.added, line.added)
-    if plan.settings.engine.prefill_first:
-        return state.line, full.alone
-    beside, shared = queueing.all_others(full.most), plan.memory.sharing.shared
-    return state.line, beside_others(plan.mean, plan.passes, shared, full.context, beside, full.decode)[1]
+        return plan.pools.line
+    if state.line:
+        return state.line
+    line = line_of(plan.passes, full, state.added)
+    return replace(line, crowded=where(full.most > 1, state.added, line.added))
 
 
 def _longer(plan: Plan) -> Number:
@@ -146,17 +117,21 @@ def _own_load(crowd: _Crowd) -> _Load:
     state, pipeline = plan.steady, plan.scenario.parallelism.pp
     rate = steady.rate_each(state.requests, plan.decoding, pipeline)
     running = steady.micro_batch(state.running, pipeline)
-    return _Load(rate, running, _prefill(crowd, rate, running), _prompt(crowd, running), state.ttft, state.tpot)
+    return _Load(rate, running, _prefill(crowd, rate, running), _prompt(crowd, running), state.settled, state.tpot)
 
 
 def _load(crowd: _Crowd, rate: Number) -> _Load:
     """The load of an open loop at a request rate."""
     plan, line = crowd.plan, crowd.line
     each = steady.rate_each(rate, plan.decoding, plan.scenario.parallelism.pp)
-    output, prefill, running = plan.mean.serving.output_tokens, 0.0, 1.0
-    for _ in range(_ROUNDS):
-        prefill = _prefill(crowd, each, running)
-        running = steady.littles_batch(each, output, line.one, line.slope, prefill, crowd.full.most)
+    output, full = plan.mean.serving.output_tokens, crowd.full
+    alone = (
+        most_answered(full, line, output, 1.0)
+        if plan.pools
+        else steady.rate_each(crowd.queues.most, crowd.engines, 1.0)
+    )
+    running = running_at(full, line, output, each, steady.load_share(each, alone))
+    prefill = _prefill(crowd, each, running)
     step = queueing.step_at(line.one, line.slope, running)
     tpot = steady.shared_tpot(step, running, output, _added(crowd, running))
     prompt, engine = _prompt(crowd, running), plan.settings.engine
@@ -211,12 +186,9 @@ def _long_ttft(crowd: _Crowd, load: _Load, rate: Number) -> Number:
     Clients of a closed loop have a place, and at most each other's prompts before theirs; of separate pools the mean
     has their wait already.
     """
-    queue = _queue(crowd, load)
-    share = queueing.erlang_c(crowd.servers, queue)
-    behind = queueing.long_wait(load.prompt, crowd.servers, queue, share, crowd.variability, queueing.TAIL)
+    queues = crowd.queues
+    behind = queueing.long_wait(*queues.of_prompts(_queue(crowd, load), load.prompt), queueing.TAIL)
     others = queueing.behind_all(behind, load.running, _added(crowd, load.running))
     behind = where(rate > 0, behind, others)
-    busy = queueing.utilisation(where(rate > 0, rate, 0.0), 1 / crowd.most, queueing.FULLEST)
-    taken = queueing.waiting_share_of_many(crowd.places, busy)
-    place = queueing.long_wait(crowd.service, crowd.places, busy, taken, crowd.variability, queueing.TAIL)
-    return queueing.long_ttft(load.first, behind, place, crowd.longer)
+    place = queueing.long_wait(*queues.of_places(where(rate > 0, rate, 0.0)), queueing.TAIL)
+    return queueing.long_ttft(load.settled, behind, place, crowd.longer)

@@ -9,9 +9,11 @@ from ..ledgers.serving_sharing import own_tokens
 from ..model.kinds.mixer import present
 from ..numeric import Number, is_array
 from ..scenario import Scenario
-from . import kernels, speculative, steady
+from ..sums import add_seconds
+from . import kernels, queueing, speculative, steady
 from .drafting import Drafting
 from .iteration import Iteration, Pass
+from .waits import Queues
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class Line:
     one: Number
     #: What one more sequence adds.
     slope: Number
-    #: What a prompt takes of the device beside the decoding.
+    #: What a prompt takes of the device beside the decoding of few, and of as many as run together.
     added: Number
+    crowded: Number
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Steady:
     full: Full
     #: Found at a request rate only; see `line_of`.
     line: Line | None
+    #: Time to first token but for the waits of random arrivals.
+    settled: Number
     ttft: Number
     tpot: Number
     #: What a prompt adds to the iterations of those that decode beside it.
@@ -114,10 +119,13 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     decode = passes.decode(micro, context)
     drafting = Drafting.of(scenario, passes)
     batch = Full(micro, most, context, decode, drafting, prompt.chunks, prefill.seconds, alone, least)
-    line = None
+    line = queues = None
     if is_array(rate) or rate > 0:
-        line = line_of(passes, batch)
-        running = steady.closed_or_open(rate, most, _open_batch(scenario, memory, batch, line))
+        line = line_of(passes, batch, _crowded(scenario, passes, memory, batch))
+        engines = steady.in_all_micro_batches(memory.busy, pipeline)
+        queues = Queues.of(scenario, memory.busy, memory.busy, micro, most_answered(batch, line, output, engines))
+        opened = _open_batch(scenario, memory, batch, line, steady.load_share(rate, queues.most))
+        running = steady.closed_or_open(rate, most, opened)
         micro = steady.micro_batch(running, pipeline)
         decode = passes.decode(micro, context)
     read = passes.read_weights(memory.pass_weights, running)
@@ -136,8 +144,16 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     queue = steady.prompt_queue(busy, first, output, tpot)
     request = steady.request_seconds(first, queue, output, tpot)
     place = steady.place_wait(rate, memory.asked, running, request)
-    capacity = steady.closed_loop_rate(memory.busy, running, request)
-    requests = steady.answered_rate(rate, running, most, capacity)
+    requests = steady.closed_loop_rate(memory.busy, running, request)
+    settled = ttft = steady.with_waits(first, queue, place)
+    if queues:
+        came = steady.answered_rate(rate, queues.most, 0.0)
+        each = steady.rate_each(came, memory.busy, pipeline)
+        busy = queueing.utilisation(each, steady.device_seconds(added, least), queueing.FULLEST)
+        behind, taken = queues.mean_waits(rate, busy, in_prompt)
+        queue, place = add_seconds(queue, behind), add_seconds(place, taken)
+        ttft = steady.with_waits(settled, behind, taken)
+        requests = steady.answered_rate(rate, queues.most, requests)
     return Steady(
         running=running,
         context=context,
@@ -152,7 +168,8 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         prompt_alone=alone,
         full=batch,
         line=line,
-        ttft=steady.with_waits(first, queue, place),
+        settled=settled,
+        ttft=ttft,
         tpot=tpot,
         added=added,
         in_prompt=in_prompt,
@@ -195,8 +212,8 @@ def beside_others(
     )
 
 
-def line_of(passes: Pass, full: Full) -> Line:
-    """Decode iterations from one sequence to the most, and what a prompt adds."""
+def line_of(passes: Pass, full: Full, crowded: Number) -> Line:
+    """Decode iterations from one sequence to the most, and what a prompt adds; `crowded`: beside all others."""
     engine = passes.settings.engine
     steps = passes.decode(1.0, full.context), full.decode
     one, at_most = (
@@ -207,13 +224,34 @@ def line_of(passes: Pass, full: Full) -> Line:
         token_of(seconds, full.drafting, sequences, full.context, step)[0]
         for seconds, sequences, step in zip((one, at_most), (1.0, full.most), steps, strict=True)
     )
-    return Line(one, steady.slope(one, at_most, full.most), added)
+    return Line(one, steady.slope(one, at_most, full.most), added, crowded)
 
 
-def _open_batch(scenario: Scenario, memory: ServingMemory, full: Full, line: Line) -> Number:
+def most_answered(full: Full, line: Line, output: Number, micro_batches: Number) -> Number:
+    """Requests a second at which as many sequences run as can."""
+    step = queueing.step_at(line.one, line.slope, full.most)
+    return queueing.most_requests(micro_batches, full.most, output, step, line.crowded, full.least)
+
+
+def running_at(full: Full, line: Line, output: Number, rate: Number, load: Number) -> Number:
+    """Sequences of a micro-batch that a request rate keeps running, at a share of the most that it answers."""
+    few, many = (steady.device_seconds(added, full.least) for added in (line.added, line.crowded))
+    prompt_slope = steady.slope(few, many, full.most)
+    rest = steady.batch_at_rest(rate, output, line.one, line.slope)
+    left = steady.time_left(rate, output, line.slope, few, prompt_slope)
+    return steady.littles_batch(rest, left, steady.prompt_bend(rate, prompt_slope), load, full.most)
+
+
+def _crowded(scenario: Scenario, passes: Pass, memory: ServingMemory, full: Full) -> Number:
+    """What a prompt adds to the iterations of as many others as can run."""
+    if passes.settings.engine.prefill_first:
+        return full.alone
+    beside = queueing.all_others(full.most)
+    return beside_others(scenario, passes, memory.sharing.shared, full.context, beside, full.decode)[1]
+
+
+def _open_batch(scenario: Scenario, memory: ServingMemory, full: Full, line: Line, load: Number) -> Number:
     """Sequences that a request rate keeps running."""
     pipeline, serving = scenario.parallelism.pp, scenario.serving
     rate = steady.rate_each(serving.request_rate, memory.busy, pipeline)
-    prefill = steady.prefill_share(rate, line.added, full.least)
-    found = steady.littles_batch(rate, serving.output_tokens, line.one, line.slope, prefill, full.most)
-    return steady.in_all_micro_batches(found, pipeline)
+    return steady.in_all_micro_batches(running_at(full, line, serving.output_tokens, rate, load), pipeline)

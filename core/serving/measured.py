@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..numeric import Number
+from ..numeric import Number, is_array
 from ..terms import formula
 from ..training import days
+from . import bounds
 from .plan import Plan
 
 
@@ -29,12 +30,13 @@ def measured_values(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         seconds = days.step_of_throughput(values["compute.tokens_per_step"], measured.tokens_per_s)
         found = _step(plan, values, seconds)
         return found | {"measured.over_prediction": predicted_over(plan.steady.output, measured.tokens_per_s)}
-    if measured.ttft is not None:
-        return {
-            "measured.over_bound": days.over(measured.ttft, values["serving.ttft_bound_s"]),
-            "measured.over_prediction": days.over(measured.ttft, plan.steady.ttft),
-        }
-    return {}
+    if measured.ttft is None:
+        return {}
+    found = {"measured.over_bound": days.over(measured.ttft, values["serving.ttft_bound_s"])}
+    endless = bounds.saturated(plan.scenario.serving.request_rate, plan.steady.requests)
+    if not is_array(endless) and endless:
+        return found
+    return found | {"measured.over_prediction": days.over(measured.ttft, plan.steady.ttft)}
 
 
 def _step(plan: Plan, values: dict[str, Any], seconds: Number) -> dict[str, Any]:

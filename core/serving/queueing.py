@@ -20,8 +20,10 @@ ORDERS = tuple((float(order), float(math.factorial(order))) for order in range(M
 TAIL = 0.01
 #: Standard deviations above the mean that one in a hundred exceeds.
 DEVIATIONS = 2.33
-#: A queue grows without end at 1: waits are those shortly before.
+#: A queue grows without end at 1: waits behind prompts are those shortly before.
 FULLEST = 0.99
+#: The same of a queue for places, whose wait has no end where this is passed.
+NEARLY_FULL = 1 - 1e-9
 
 _POISSON = "arrivals at random, independent of each other"
 
@@ -68,6 +70,12 @@ def waiting_share_of_many(places: Number, utilisation: Number) -> Number:
 def variability(arrivals: Number, services: Number) -> Number:
     """How waits compare with those of exponential service, from squared coefficients of variation."""
     return (arrivals + services) / 2
+
+
+@formula("W", "s", "Erlang 1917; Allen and Cunneen (Allen 1990)", "±20 %")
+def mean_wait(service: Number, servers: Number, utilisation: Number, share: Number, variability: Number) -> Number:
+    """Mean wait of requests that come at random."""
+    return variability * share * service / (servers * (1 - utilisation))
 
 
 @formula("W_99", "s", _POISSON)
@@ -142,6 +150,12 @@ def long_tpot(mean: Number, step: Number, prompts: Number, output: Number, added
 def long_ttft(first: Number, prompt_wait: Number, place_wait: Number, longer: Number) -> Number:
     """Time to first token that one in a hundred requests exceeds."""
     return first + maximum(prompt_wait, place_wait) + longer
+
+
+@formula("TTFT_99", "s")
+def at_least_mean(long: Number, mean: Number) -> Number:
+    """The same, where hardly a request waits and the mean of the few that do is more."""
+    return maximum(long, mean)
 
 
 @formula("Δt", "s")

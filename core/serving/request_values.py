@@ -14,6 +14,16 @@ from .cost import cost_values, price_band
 from .goodput import tail_values
 from .plan import Plan
 
+#: What has no end where requests come faster than they are answered.
+ENDLESS = (
+    "serving.ttft_s",
+    "serving.over_ttft_target",
+    "serving.place_wait_s",
+    "serving.ttft_low_s",
+    "serving.ttft_high_s",
+    "serving.p99_ttft_s",
+)
+
 
 def request_values(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
     """The keys of requests, from the plan and what is known of it already."""

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from ..ledgers.serving_memory import ServingMemory, mean_sequences_each
 from ..ledgers.serving_sharing import own_tokens
-from ..numeric import Number
+from ..numeric import Number, is_array
 from ..scenario import Scenario
 from ..sums import add_seconds
 from . import pools, queueing, steady
 from .collectives import reached
 from .iteration import Pass
-from .loop import Line, Steady, line_of, step_seconds, token_of
+from .loop import Line, Steady, line_of, most_answered, running_at, step_seconds, token_of
+from .waits import Queues
 
 #: Rounds in which sequences, and the rate that hangs on their speed, are found.
 _ROUNDS = 3
@@ -49,22 +50,31 @@ def separate(scenario: Scenario, passes: Pass, memory: ServingMemory, together: 
     most = _most(scenario, passes, memory, decoding)
     micro = steady.micro_batch(most, pipeline)
     full = replace(full, most=micro, running=most, decode=passes.decode(micro, together.context))
-    line = replace(line_of(passes, full), added=0.0)
+    line = replace(line_of(passes, full, 0.0), added=0.0)
+    full = replace(full, least=0.0)
     largest = queueing.step_at(line.one, line.slope, micro)
     most_rate = pools.capacity(prefill, prompt, decoding, most, output, largest)
     in_prompt = add_seconds(prompt, exposed)
     running, token = micro, largest
+    alone = most_answered(full, line, output, 1.0)
     for _ in range(_ROUNDS):
         requests, _first = _rates(scenario, passes, in_prompt, token, most_rate)
         each = steady.rate_each(requests, decoding, pipeline)
-        running = steady.littles_batch(each, output, line.one, line.slope, 0.0, micro)
+        running = running_at(full, line, output, each, steady.load_share(each, alone))
         token = queueing.step_at(line.one, line.slope, running)
     whole = steady.in_all_micro_batches(running, pipeline)
     decode = passes.decode(running, together.context)
     step = step_seconds(scenario, decode, whole, engine.pipeline, passes.read_weights(memory.pass_weights, whole))
     token, gain = token_of(step, together.drafting, running, together.context, decode)
     requests, first = _rates(scenario, passes, in_prompt, token, most_rate)
-    ttft = pools.first_token(first, rate, serving.concurrency, requests, output, token)
+    settled = ttft = pools.first_token(first, rate, serving.concurrency, requests, output, token)
+    queue, place = 0.0, pools.pool_wait(settled, first)
+    queues = Queues.of(scenario, prefill, decoding, micro, most_rate)
+    if is_array(rate) or rate > 0:
+        came = steady.answered_rate(rate, most_rate, 0.0)
+        busy = queueing.utilisation(steady.rate_each(came, prefill, pipeline), prompt, queueing.FULLEST)
+        queue, taken = queues.mean_waits(rate, busy, in_prompt)
+        place, ttft = add_seconds(place, taken), steady.with_waits(settled, queue, taken)
     state = replace(
         together,
         running=whole,
@@ -75,13 +85,14 @@ def separate(scenario: Scenario, passes: Pass, memory: ServingMemory, together: 
         idle=steady.idle_seconds(step, decode.working),
         full=full,
         line=line,
+        settled=settled,
         ttft=ttft,
         tpot=token,
         added=0.0,
         in_prompt=in_prompt,
         wait=0.0,
-        queue=0.0,
-        place_wait=pools.pool_wait(ttft, first),
+        queue=queue,
+        place_wait=place,
         requests=requests,
         output=steady.output_rate(requests, output),
     )

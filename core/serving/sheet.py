@@ -28,7 +28,7 @@ from .iteration import Iteration
 from .measured import measured_values
 from .operators import Operator
 from .plan import Plan, plan_of
-from .request_values import later_values, request_values
+from .request_values import ENDLESS, later_values, request_values
 from .traffic import traffic
 
 NOT_COUNTED = {
@@ -40,7 +40,7 @@ NOT_COUNTED = {
     ),
     "communication": ("tokens and logits between device and host", "collectives of a group of one"),
     "time": (
-        "random arrivals, but in the values for 99 of 100 requests",
+        "random arrivals, but as mean waits and in the values for 99 of 100 requests",
         "preemption",
         "tokeniser beyond the interface's fixed time",
     ),
@@ -65,20 +65,32 @@ def evaluate_serving(scenario: Scenario, model: Model) -> Sheet:
 
 
 def _add_requests(sheet: Sheet, plan: Plan) -> None:
-    """What requests see, absent where not one of them fits; of many plans the costly part waits until it is asked for.
+    """What requests see; of many plans the costly part waits until it is asked for.
 
-    Plans of an array that hold no request have "not a number" in its place.
+    Absent where not one of them fits, as are waits that have no end. Plans of an array have "not a number" and infinite
+    ones in their place.
     """
     values, held = sheet.values, sheet.values["serving.held_requests"]
     found = request_values(plan, values)
     if is_array(*values.values(), *found.values()) and not is_recording():
-        sheet.later = lambda: _where_held(held, later_values(plan))
+        sheet.later = lambda: _where_held(held, _where_answered(found["serving.saturated"], later_values(plan)))
     else:
         found |= later_values(plan)
-    if is_array(held) or held >= 1:
-        values |= _where_held(held, found)
-    else:
+    if not is_array(held) and held < 1:
         sheet.withheld, sheet.later = tuple(found), None
+        return
+    saturated = found["serving.saturated"]
+    if not is_array(saturated) and saturated:
+        sheet.withheld = ENDLESS
+        found = {key: value for key, value in found.items() if key not in ENDLESS}
+    values |= _where_held(held, _where_answered(saturated, found))
+
+
+def _where_answered(saturated: Any, found: dict[str, Any]) -> dict[str, Any]:
+    """The same of many plans, where requests that come faster than they are answered wait without end."""
+    if not is_array(saturated):
+        return found
+    return {key: np.where(saturated, np.inf, value) if key in ENDLESS else value for key, value in found.items()}
 
 
 def _where_held(held: Number, found: dict[str, Any]) -> dict[str, Any]:

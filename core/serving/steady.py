@@ -3,13 +3,13 @@
 Closed loop (request rate 0): `concurrency` clients ask again as soon as they are answered. An answer ends an
 iteration, so the next request waits for no running one; a request beyond what the cache holds waits for a place.
 Open loop: requests come at a rate, find an iteration half done, and as many run as Little's law says.
-Left out: bursts, the first wave of a benchmark, preemption, queueing of random arrivals.
+Waits of random arrivals are those of `queueing`. Left out: bursts, the first wave of a benchmark, preemption.
 Source: Little 1961; Yu 2022 (Orca) for iterations that mix prompts and decoding.
 """
 
 from __future__ import annotations
 
-from ..numeric import Number, ceil, maximum, minimum, ratio, where
+from ..numeric import Number, ceil, maximum, minimum, ratio, sqrt, where
 from ..terms import formula
 
 _LITTLE = "Little 1961: requests in the system = rate · time in the system"
@@ -143,20 +143,44 @@ def slope(at_one: Number, at_most: Number, most: Number) -> Number:
     return ratio(at_most - at_one, most - 1)
 
 
+@formula("t_p", "s")
+def device_seconds(added: Number, least: Number) -> Number:
+    """Time that a prompt takes of the device, at least that at the peak."""
+    return maximum(added, least)
+
+
+@formula("λ/λ_max", "share")
+def load_share(rate: Number, most: Number) -> Number:
+    """A request rate over the most that is answered."""
+    return rate / most
+
+
+@formula("λ·O·(A − C)", "sequences")
+def batch_at_rest(rate: Number, output: Number, one: Number, slope: Number) -> Number:
+    """Sequences that run together as long as one more delays none; one takes A for a token, one more adds C."""
+    return rate * output * maximum(0.0, one - slope)
+
+
+@formula("1 − λ·(O·C + t_p − C_p)", "share")
+def time_left(rate: Number, output: Number, slope: Number, prompt: Number, prompt_slope: Number) -> Number:
+    """Share of the time that further sequences and prompts leave; another prompt takes t_p, one more sequence C_p."""
+    return 1 - rate * (output * slope + prompt - prompt_slope)
+
+
 @formula("B", "sequences", _LITTLE)
-def littles_batch(rate: Number, output: Number, base: Number, slope: Number, prefill: Number, most: Number) -> Number:
-    """Sequences that run together at a request rate, with a decode iteration of A + C·B; the most when saturated."""
+def littles_batch(rest: Number, left: Number, bend: Number, load: Number, most: Number) -> Number:
+    """Sequences that run together at a request rate: B = λ·(O·t_step(B) + B·t_p(B)); the most when saturated."""
     return where(
-        prefill + rate * output * slope < 1,
-        minimum(
-            most,
-            rate
-            * output
-            * maximum(0.0, base - slope)
-            / where(prefill + rate * output * slope < 1, 1 - prefill - rate * output * slope, 1.0),
-        ),
+        load < 1,
+        minimum(most, 2 * rest / maximum(1e-9, left + sqrt(maximum(0.0, left * left - 4 * bend * rest)))),
         most,
     )
+
+
+@formula("λ·C_p", "1")
+def prompt_bend(rate: Number, prompt_slope: Number) -> Number:
+    """Share of the time that prompts take more for each sequence."""
+    return rate * prompt_slope
 
 
 @formula("p·B", "sequences")
@@ -177,7 +201,7 @@ def iteration_wait(rate: Number, tpot: Number) -> Number:
     return where(rate > 0, tpot / 2, 0.0)
 
 
-@formula("TTFT", "s", leaves_out="queueing of random arrivals, compilation in a first wave")
+@formula("TTFT", "s", leaves_out="waits of random arrivals, which are added; compilation in a first wave")
 def first_token_seconds(
     wait: Number, prompt: Number, request: Number, interface: Number, lag: Number, tpot: Number
 ) -> Number:
@@ -246,9 +270,9 @@ def closed_loop_rate(engines: Number, running: Number, request: Number) -> Numbe
 
 
 @formula("X", "1/s")
-def answered_rate(rate: Number, running: Number, most: Number, capacity: Number) -> Number:
-    """Requests a second that are answered: all that come while fewer run than can, else what the engines can."""
-    return where(rate > 0, where(running < most, rate, minimum(rate, capacity)), capacity)
+def answered_rate(rate: Number, most: Number, closed: Number) -> Number:
+    """Requests a second that are answered: all that come, at most what the engines can; else those of clients."""
+    return where(rate > 0, minimum(rate, most), closed)
 
 
 @formula("X_tok", "tokens/s")

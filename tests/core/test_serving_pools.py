@@ -90,4 +90,4 @@ def test_arrays_answer_as_each_plan_alone():
         one = evaluate(apart(request_rate=float(rates[place]), concurrency=float(clients[place])))
         for key in ("ttft_s", "tpot_s", "requests_per_s", "prefill_engines", "p99_ttft_s", "running"):
             name = f"serving.{key}"
-            assert np.broadcast_to(many[name], 4)[place] == pytest.approx(one[name], rel=1e-9), name
+            assert np.broadcast_to(many[name], 4)[place] == pytest.approx(one.get(name, np.inf), rel=1e-9), name

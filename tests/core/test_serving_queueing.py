@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from tests.core.serving_plans import serving
-from triledger.core import evaluate
+from triledger.core import evaluate, load_scenario
+from triledger.core.figures.latency import latency
+from triledger.core.headlines import headlines
+from triledger.core.scenario_model import model_of
 from triledger.core.serving import queueing
+from triledger.core.serving.plan import plan_of
 from triledger.core.serving.requests import VARIATION, Requests
+from triledger.core.serving.simulation import arriving
+from triledger.core.working import UnknownKeyError, explain
 
 
 def test_erlang_of_four_servers():
@@ -63,10 +69,64 @@ def test_a_lone_client_waits_for_nobody():
 def test_tails_grow_with_the_rate_and_never_fall_below_the_mean():
     rates = np.linspace(0.2, 9, 30)
     report = evaluate(serving("llama-3-8b", concurrency=256, request_rate=rates))
+    answered = rates <= report["serving.most_requests_per_s"]
+    assert 0 < answered.sum() < len(rates)
     for name in ("ttft", "tpot"):
         tail, mean = report[f"serving.p99_{name}_s"], report[f"serving.{name}_s"]
-        assert (np.diff(tail) >= 0).all()
+        assert (np.diff(tail[answered]) >= 0).all()
+        assert (np.diff(mean[answered]) >= 0).all()
         assert (tail >= mean).all()
+
+
+INT4 = load_scenario("70b-int4-1xh100-serve")
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.5])
+def test_mean_waits_are_those_of_simulated_arrivals(rate: float):
+    plan = INT4.with_("serving.request_rate", rate)
+    found = arriving(plan_of(plan, model_of(plan)))
+    assert evaluate(plan)["serving.ttft_s"] == pytest.approx(found.ttft.mean, rel=0.1)
+
+
+def test_the_first_token_waits_for_a_place_shortly_before_saturation():
+    report = evaluate(INT4.with_("serving.request_rate", 0.84))
+    assert report["serving.ttft_s"] > 20
+    assert report["serving.over_ttft_target"] == report["serving.ttft_s"] / 0.5
+    parts = ("prompt_alone", "prompt_beside", "iteration_wait", "interface", "step_lag", "prompt_queue", "place_wait")
+    assert sum(report[f"serving.{part}_s"] for part in parts) == pytest.approx(report["serving.ttft_s"])
+    [missed] = [each for each in report.findings if each.code == "ttft-target-missed"]
+    assert "waiting for a place in the batch" in missed.message
+    assert report["serving.ttft_low_s"] < report["serving.ttft_s"] < report["serving.ttft_high_s"]
+
+
+def test_an_endless_queue_has_no_time_to_first_token():
+    plan = INT4.with_("serving.request_rate", 0.86)
+    report = evaluate(plan)
+    assert report["serving.saturated"] is True
+    for key in ("ttft_s", "ttft_high_s", "over_ttft_target", "p99_ttft_s", "place_wait_s"):
+        assert f"serving.{key}" not in report
+        assert f"serving.{key}" in report.withheld
+    with pytest.raises(UnknownKeyError, match="waits have no end"):
+        explain(evaluate(plan, record=True), "serving.ttft_s")
+    first = next(each for each in headlines(report) if each.key == "serving.ttft_s")
+    assert (first.number, first.details[0], first.state) == ("–", "endless queue", "bad")
+    assert [row[0] for row in latency(report).rows] == ["each further token"] * len(latency(report).rows)
+    many = evaluate(plan.with_("serving.request_rate", np.array([0.0, 0.5, 0.86])))
+    assert np.isinf(many["serving.ttft_s"]).tolist() == [False, False, True]
+    assert np.isinf(many["serving.p99_ttft_s"]).tolist() == [False, False, True]
+    one = evaluate(INT4)["serving.ttft_s"]
+    assert many["serving.ttft_s"][0] == pytest.approx(one, rel=1e-12)
+
+
+def test_throughput_never_falls_when_more_requests_come_and_meets_the_most_that_are_answered():
+    most = evaluate(INT4)["serving.most_requests_per_s"]
+    rates = np.array([0.4, 0.8, 0.95 * most, 0.999 * most, most * (1 - 1e-9), most * (1 + 1e-9), 1.01 * most, 3.0])
+    report = evaluate(INT4.with_("serving.request_rate", rates))
+    assert (np.diff(report["serving.output_tokens_per_s"]) >= 0).all()
+    assert report["serving.requests_per_s"].max() == pytest.approx(most, rel=1e-12)
+    assert report["serving.saturated"].tolist() == [False] * 5 + [True] * 3
+    for key in ("running", "tpot_s", "output_tokens_per_s"):
+        assert report[f"serving.{key}"][4] == pytest.approx(report[f"serving.{key}"][5], rel=1e-6)
 
 
 def test_goodput_is_where_a_tail_meets_its_target():

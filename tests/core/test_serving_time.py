@@ -103,7 +103,7 @@ def test_no_prediction_beats_the_bound(plan):
     assert report["time.step_s"] <= report.get("serving.tpot_s", report["time.step_s"])
     if report.holds_a_request:
         assert report["serving.running"] >= 0
-        assert report["serving.ttft_bound_s"] <= report["serving.ttft_s"]
+        assert report["serving.ttft_bound_s"] <= report.get("serving.ttft_s", np.inf)
     rounding = 1 + 1e-12  # a time at its floor, multiplied back
     assert 0 <= report["time.mfu"] <= rounding
     assert 0 <= report["time.mbu"] <= rounding
