@@ -243,6 +243,8 @@ def _concurrency(report: Report) -> Headline:
     ends = _range(report, "serving.kv_capacity_tokens", "amount")
     band = ends and f"band {ends}"
     short = "more than fit at once" if most else "not one fits"
+    if over and asked <= report.get("serving.held_own_requests", 0.0):
+        short = "at own length all run"
     details = _lines(short if over else None, cache, band)
     number = format_quantity(asked, "count")
     return Headline("serving.held_requests", "Requests", number, unit, details, "bad" if over else "plain")

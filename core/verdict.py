@@ -100,12 +100,21 @@ def _fit(report: Report) -> str:
     if not _fits(report):
         besides = "driver and slack" if most is None else "what the engine leaves free"
         needs = f"needs {gib(usable - headroom)} of {gib(usable)} GiB with {besides}"
-        return f"Does not fit: {needs}, {digits(-headroom / GIB)} GiB too much{_where(report)}."
+        return f"Does not fit: {needs}, {digits(-headroom / GIB)} GiB too much{_where(report)}.{_own(report)}"
     tight = ", but tight" if report["memory.verdict"] == "tight" else ""
     room = f"; {count(report.scenario.serving.concurrency)} of at most {plural(most, 'request')}" if most else ""
     if tight:
         return f"Fits{tight}: {spare} to spare{_where(report)}{room}."
     return f"Fits with {spare} to spare{room}."
+
+
+def _own(report: Report) -> str:
+    """That requests run which would not fit if they grew as long as is planned."""
+    asked, own = report.scenario.serving.concurrency, report.get("serving.held_own_requests", 0.0)
+    if report["kind"] == "training" or asked > own:
+        return ""
+    length = count(report.scenario.serving.prompt_tokens + report.scenario.serving.output_tokens)
+    return f" At their own {length} tokens all {count(asked)} run."
 
 
 def _where(report: Report) -> str:

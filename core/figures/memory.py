@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..ledgers.serving_memory import planned_length
 from ..model.anatomy import kept_by_kind
 from ..report import Report
 from ..scenario_model import model_of
@@ -110,7 +111,8 @@ def _cache(report: Report, size: float) -> Items:
     """The cache by what keeps it; of one kind where the model has but one."""
     serving = report.scenario.serving
     width = settings_of(report.scenario).kv.bytes
-    kept = kept_by_kind(model_of(report.scenario), serving.max_context, width)
+    length = planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
+    kept = kept_by_kind(model_of(report.scenario), length, width)
     total = sum(kept.values())
     return {item: size * share / total for item, share in kept.items() if share}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.layers import Model
-from ..numeric import Number, ceil, floor, largest, maximum, minimum, where
+from ..numeric import Number, ceil, floor, is_array, largest, maximum, minimum, where
 from ..scenario import Scenario, Serving
 from ..serving.expert_ranks import expert_ranks
 from ..serving.settings import Settings
@@ -101,6 +101,12 @@ def planned_length(context: Number, prompt: Number, output: Number) -> Number:
     return maximum(context, prompt + output)
 
 
+@formula("n", "tokens")
+def whole_request(prompt: Number, output: Number) -> Number:
+    """Length of a request with its whole answer."""
+    return prompt + output
+
+
 @formula("B_max", "sequences")
 def whole_sequences(full: Number, held: Number) -> Number:
     """Whole sequences of those that the cache of one engine holds, at most those of full length."""
@@ -109,7 +115,7 @@ def whole_sequences(full: Number, held: Number) -> Number:
 
 @formula("total", "B")
 def total_bytes(weights: Number, kv_cache: Number, activations: Number, workspace: Number) -> Number:
-    """Memory of one device with every sequence at full length."""
+    """Memory of one device with every sequence at full length, or at that of the requests where these are longer."""
     return weights + kv_cache + activations + workspace
 
 
@@ -192,11 +198,13 @@ class ServingMemory:
     usable: Number
     kv_budget: Number
     pool: Number
+    #: Sequences of the longest length, and of the requests where these are longer.
     full_sequences: Number
+    long_sequences: Number
     most_sequences: Number
     total: Number
     headroom: Number
-    #: Cache of a sequence of the longest length on the fullest device.
+    #: Cache of a sequence of the longest length, or of a request that is longer, on the fullest device.
     sequence: Number
     #: The caches of the stages, of which the fullest counts.
     caches: tuple[SequenceCache, ...]
@@ -231,7 +239,12 @@ class ServingMemory:
     def held_requests(self, serving: Serving) -> Number:
         """Requests at their full length, or at the longest that is planned, that all engines hold at once."""
         length = planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
-        return all_sequences(whole_sequences(self.full_sequences, self.held(length)), self.replicas)
+        return all_sequences(whole_sequences(self.long_sequences, self.held(length)), self.replicas)
+
+    def own_requests(self, serving: Serving) -> Number:
+        """Requests at their own length that all engines hold at once, though longer ones are planned."""
+        length = whole_request(serving.prompt_tokens, serving.output_tokens)
+        return all_sequences(whole_sequences(self.pool, self.held(length)), self.replicas)
 
 
 def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> ServingMemory:
@@ -246,12 +259,8 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         SequenceCache(stage, blocks, settings.kv, parallel.tp, engine.block)
         for stage in stages_of(model, parallel.pp)[0]
     )
-    length = sharing.length(serving.max_context)
-    tokens = paged_tokens(length, engine.block)
-    each, sequence = (
-        largest(cache.token() for cache in caches),
-        sharing.with_draft(largest(cache.sequence(length) for cache in caches)),
-    )
+    tokens, sequence = _sequence(serving.max_context, sharing, caches, engine.block)
+    each = largest(cache.token() for cache in caches)
     engines = replicas(scenario.cluster.gpus, parallel.tp, parallel.pp)
     most = _most_sequences(scenario, settings)
     aside = activations(scenario, model, settings, most)
@@ -262,10 +271,13 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
     kv_budget = budget(usable, serving.memory_utilization, weights, aside, workspace)
     if all(cache.even for cache in caches):
         pool = pool_tokens(kv_budget, sharing.with_draft(each), engine.block)
-        full = full_sequences(*sharing.beside(pool, tokens))
     else:
         pool = uneven_pool_tokens(kv_budget, sequence, tokens, engine.block)
-        full = full_sequences(*sharing.bytes(maximum(kv_budget, 0.0), sequence, caches))
+    full = long = _full(pool, tokens, kv_budget, sequence, sharing, caches)
+    longest = planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
+    if is_array(longest) or longest > serving.max_context:
+        tokens, sequence = _sequence(longest, sharing, caches, engine.block)
+        long = _full(pool, tokens, kv_budget, sequence, sharing, caches)
     return ServingMemory(
         replicas=engines,
         weights=weights,
@@ -280,12 +292,36 @@ def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> Serv
         kv_budget=kv_budget,
         pool=pool,
         full_sequences=full,
+        long_sequences=long,
         most_sequences=most,
         sequence=sequence,
         caches=caches,
         sharing=sharing,
         **_load(serving.concurrency, engines, sequence, caches, sharing, kv_budget, (weights, aside, workspace)),
     )
+
+
+def _sequence(
+    length: Number, sharing: Sharing, caches: tuple[SequenceCache, ...], block: Number
+) -> tuple[Number, Number]:
+    """Tokens of a sequence in whole blocks, and its cache on the fullest device."""
+    length = sharing.length(length)
+    cache = largest(cache.sequence(length) for cache in caches)
+    return paged_tokens(length, block), sharing.with_draft(cache)
+
+
+def _full(
+    pool: Number,
+    tokens: Number,
+    budget: Number,
+    sequence: Number,
+    sharing: Sharing,
+    caches: tuple[SequenceCache, ...],
+) -> Number:
+    """Sequences of some tokens that the cache of one engine is sure to hold."""
+    if all(cache.even for cache in caches):
+        return full_sequences(*sharing.beside(pool, tokens))
+    return full_sequences(*sharing.bytes(maximum(budget, 0.0), sequence, caches))
 
 
 def _load(

@@ -54,11 +54,16 @@ def memory(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
         message = f"Does not fit: weights and engine need {_bytes(-budget)} more than a GPU has, before any cache."
         yield Finding("does-not-fit", "error", message, "serving.weight_format", edits)
     else:
+        own = serving.prompt_tokens + serving.output_tokens
         message = (
-            f"Does not fit: {_count(serving.concurrency)} sequences of {_count(serving.max_context)} tokens need "
-            f"{_bytes(values['memory.kv_cache_bytes'])} of cache, there are {_bytes(budget)}: "
-            f"room for {_count(values['serving.max_concurrency'])}."
+            f"Does not fit: {_count(serving.concurrency)} sequences of {_count(max(own, serving.max_context))} tokens "
+            f"need {_bytes(values['memory.kv_cache_bytes'])} of cache, there are {_bytes(budget)}: "
+            f"room for {_count(values['serving.held_requests'])}."
         )
+        room = values["serving.held_own_requests"]
+        if room > values["serving.held_requests"]:
+            runs = "all run" if room >= serving.concurrency else f"there is room for {_count(room)} and others wait"
+            message += f" At the {_count(own)} tokens that these requests have, {runs}; rates are of these."
         yield Finding("does-not-fit", "error", message, "serving.concurrency", edits)
 
 

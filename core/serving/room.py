@@ -29,11 +29,11 @@ def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
             continue  # as many nodes as are enough
         changed = _changed(scenario, edit)
         found = serving_memory(changed, model_of(changed), settings_of(changed))
-        room = int(found.full_sequences * found.replicas)
+        room = int(found.held_requests(changed.serving))
         if found.headroom >= spare:
             yielded.add(paths)
             yield edit
-        elif values["serving.max_concurrency"] < room < changed.serving.concurrency:
+        elif values["serving.held_requests"] < room < changed.serving.concurrency:
             fewer = ("serving.concurrency", room)
             yield Edit(f"{edit.label}, concurrency {room}", (*edit.changes, fewer))
 
@@ -41,7 +41,7 @@ def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
 def _candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
     serving, parallel, cluster = scenario.serving, scenario.parallelism, scenario.cluster
     gpus = cluster.gpus
-    most = int(values["serving.max_concurrency"])
+    most = int(values["serving.held_requests"])
     if 0 < most < serving.concurrency:
         yield Edit(f"Concurrency {most}", (("serving.concurrency", most),))
     yield from own_sequences(scenario)

@@ -262,6 +262,7 @@ def _capacity(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.pool, memory.replicas),
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
         "serving.held_requests": memory.held_requests(plan.scenario.serving),
+        "serving.held_own_requests": memory.own_requests(plan.scenario.serving),
     }
     if present(memory.kv_per_image_token):
         values["serving.kv_bytes_per_image_token"] = memory.kv_per_image_token

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,6 +65,23 @@ def test_cache_of_a_token():
     assert memory(serving("llama-3-70b", kv_format="fp8")).kv_per_token == 160 * 1024
     # 4 bits, and 4 bytes of scale and zero for each head of 128
     assert memory(serving("llama-3-70b", kv_format="int4")).kv_per_token == 2 * 80 * 8 * (64 + 4)
+
+
+@pytest.mark.parametrize("model", ["llama-3-70b", "gemma-3-27b"])
+def test_requests_longer_than_the_context_fit_at_their_own_length(model: str):
+    """Where all tokens take the same and where windows do not; the number at the longest length stays."""
+    plan = serving(model, tp=8, max_context=4096, prompt_tokens=30000, output_tokens=2000, concurrency=1)
+    most = int(evaluate(plan)["serving.held_requests"])
+    full, over = (evaluate(plan.with_("serving.concurrency", asked)) for asked in (most, most + 1))
+    assert (full["memory.fits"], over["memory.fits"]) == (True, False)
+    planned = evaluate(plan.with_("serving.max_context", 32000).with_("serving.concurrency", most))
+    assert full["memory.kv_cache_bytes"] == planned["memory.kv_cache_bytes"]
+    short = evaluate(plan.with_("serving.prompt_tokens", 1000))
+    assert full["serving.max_concurrency"] == short["serving.max_concurrency"]
+    assert "longer-than-context" in {finding.code for finding in full.findings}
+    lengths = np.array([1000.0, 30000.0])
+    many = evaluate(plan.with_("serving.prompt_tokens", lengths).with_("serving.concurrency", float(most + 1)))
+    assert many["memory.fits"].tolist() == [True, False]
 
 
 def test_cache_of_thirty_two_full_sequences_is_forty_gib():

@@ -235,11 +235,27 @@ def test_requests_longer_than_the_context_are_counted_at_their_own_length() -> N
     plan = load_scenario("deepseek-v3-h200-serve")
     long = evaluate(plan.with_("serving.prompt_tokens", 32768))
     assert (long["serving.held_requests"], long["serving.max_concurrency"]) == (96, 776)
-    assert "256 of at most 96 requests" in verdict(long).text
+    assert verdict(long).text.startswith("Does not fit: needs ")
+    assert "256 sequences of 33 280 tokens" in long.findings[0].message.replace("\u202f", " ")
     assert headline(long, "Requests").unit == "of 96 at most"
     assert "holds 96 such requests" in next(f.message for f in long.findings if f.code == "longer-than-context")
     short = evaluate(plan)
     assert short["serving.held_requests"] == short["serving.max_concurrency"]
+
+
+def test_requests_that_run_at_their_own_length_are_told_where_longer_ones_would_not_fit() -> None:
+    plan = load_scenario("70b-int4-1xh100-serve")
+    both = evaluate(plan.with_("serving.concurrency", 32))
+    assert (both["serving.held_requests"], both["serving.held_own_requests"]) == (23, 37)
+    assert not both["memory.fits"]
+    assert "At their own 2 560 tokens all 32 run." in verdict(both).text.replace("\u202f", " ")
+    assert "tokens that these requests have, all run; rates are of these." in both.findings[0].message
+    assert headline(both, "Requests").details[0] == "at own length all run"
+    many = evaluate(plan.with_("serving.concurrency", 64))
+    assert "all 64 run" not in verdict(many).text
+    assert "there is room for 37 and others wait" in many.findings[0].message
+    assert headline(many, "Requests").details[0] == "more than fit at once"
+    assert "their own" not in verdict(evaluate(plan)).text
 
 
 def test_a_plan_without_room_for_a_request_has_no_rates() -> None:
