@@ -14,12 +14,11 @@ from .plan import Plan, with_requests
 from .points import below_roof, ceiling
 from .rates import has_units
 from .room import memory_edits
+from .sooner import WORTH_IT, sooner
 
 MOST_EDITS = 3
 #: Share of a token's time from which the prompts of other requests are worth naming.
 MUCH_PREFILL = 0.5
-#: A time that an edit must come below, as a share of the present one, to be offered.
-WORTH_IT = 0.95
 #: Slips of a typed time: an exponent, minutes for seconds, milliseconds for seconds.
 SLIPS = (10, 60, 1000)
 
@@ -74,7 +73,8 @@ def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
     places = (values.get("serving.place_wait_s", 0.0), "for a place in the batch")
     waits, what = max(places, (values["serving.prompt_queue_s"], "behind the prompts of other requests"))
     slow, late = tpot > serving.tpot_target, ttft > serving.ttft_target
-    half = _half(plan) if slow or (late and waits) else None
+    opened = serving.request_rate > 0  # where fewer places make requests wait longer
+    half = _half(plan) if slow or (late and waits and not opened) else None
     if slow:
         message = f"A token takes {_over(tpot, serving.tpot_target)}."
         if values["serving.tpot_bound_s"] > serving.tpot_target:
@@ -86,7 +86,8 @@ def missed_targets(plan: Plan, values: dict[str, Any]) -> Iterator[Finding]:
         message = f"The first token takes {_over(ttft, serving.ttft_target)}."
         if waits > ttft / 2:
             message += f" {format_quantity(waits, 'seconds')} of it are spent waiting {what}."
-        edits = _fewer(half, "ttft", ttft) if waits else ()
+        edits = _fewer(half, "ttft", ttft) if waits and not opened else ()
+        edits = (*edits, *sooner(plan, bool(waits)))[:MOST_EDITS]
         yield Finding("ttft-target-missed", "warning", message, "serving.ttft_target", edits)
 
 

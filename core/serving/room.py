@@ -39,8 +39,7 @@ def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
 
 
 def _candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
-    serving, parallel, cluster = scenario.serving, scenario.parallelism, scenario.cluster
-    gpus = cluster.gpus
+    serving, cluster = scenario.serving, scenario.cluster
     most = int(values["serving.held_requests"])
     if 0 < most < serving.concurrency:
         yield Edit(f"Concurrency {most}", (("serving.concurrency", most),))
@@ -52,14 +51,20 @@ def _candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
         number = settings_of(scenario.with_("serving.weight_format", name)).weights
         if number.bits < bits and (number.expanded or has_units(cluster.accelerator, number)):
             yield Edit(f"Weights in {name}", (("serving.weight_format", name),))
+    yield from wider_groups(scenario)
+    yield from _more_nodes(scenario)
+
+
+def wider_groups(scenario: Scenario) -> Iterator[Edit]:
+    """Tensor parallel over more GPUs of a node, on those of the plan or, where it has too few, on more."""
+    parallel, cluster = scenario.parallelism, scenario.cluster
     for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
-        if wider * parallel.pp <= gpus:
+        if wider * parallel.pp <= cluster.gpus:
             yield Edit(f"TP {wider}", (("parallelism.tp", wider),))
         elif wider <= cluster.accelerator.link.domain:
             needed, node = int(wider * parallel.pp), int(max(wider, cluster.gpus_per_node))
             changes = (("parallelism.tp", wider), ("cluster.gpus", needed), ("cluster.gpus_per_node", node))
             yield Edit(f"TP {wider} on {needed} GPUs", changes)
-    yield from _more_nodes(scenario)
 
 
 def _more_nodes(scenario: Scenario) -> Iterator[Edit]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.core.serving_plans import serving
+from triledger.core import load_scenario
 from triledger.core.engine import evaluate
 from triledger.core.report import Report
 from triledger.core.scenario import Measured, Scenario
@@ -193,7 +194,35 @@ def test_prompts_that_come_together_wait_for_each_other():
     assert report["serving.prompt_queue_s"] > 0.9 * report["serving.ttft_s"]
     [missed] = [f for f in report.findings if f.code == "ttft-target-missed"]
     assert "waiting behind the prompts of other requests" in missed.message
-    assert [edit.changes for edit in missed.edits] == [(("serving.concurrency", 8),)]
+    assert missed.edits[0].changes == (("serving.concurrency", 8),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "offered"),
+    [
+        ({}, ["TP 2 on 2 GPUs"]),
+        ({"serving.max_batched_tokens": 512}, ["Batched tokens 1024", "TP 2 on 2 GPUs"]),
+        ({"serving.request_rate": 0.84}, ["Concurrency 23", "TP 2 on 2 GPUs"]),
+    ],
+    ids=["prompt", "chunks", "places"],
+)
+def test_what_brings_the_first_token_sooner_is_offered_with_the_time_it_takes_then(changes: dict, offered: list[str]):
+    plan = load_scenario("70b-int4-1xh100-serve")
+    for path, value in changes.items():
+        plan = plan.with_(path, value)
+    report = evaluate(plan)
+    [missed] = [f for f in report.findings if f.code == "ttft-target-missed"]
+    assert [edit.label.partition(":")[0] for edit in missed.edits] == offered
+    for edit in missed.edits:
+        then = evaluate(edit.applied(plan))["serving.ttft_s"]
+        assert then < report["serving.ttft_s"]
+        assert edit.label.endswith(f": {format_quantity(then, 'seconds')}")
+
+
+def test_nothing_is_offered_where_no_wider_engine_is_possible():
+    report = evaluate(serving(LLAMA_70B, tp=8, concurrency=1, ttft_target=0.001))
+    [missed] = [f for f in report.findings if f.code == "ttft-target-missed"]
+    assert missed.edits == ()
 
 
 def test_no_output_has_no_time_per_token_and_no_price():
