@@ -40,6 +40,12 @@ def utilisation(rate: Number, service: Number, fullest: Number) -> Number:
     return minimum(fullest, rate * service)
 
 
+@formula("λ/λ_max", "share", leaves_out="what lies beyond a full queue")
+def taken_share(rate: Number, most: Number, fullest: Number) -> Number:
+    """Share of the places that requests take, at a rate of which only so much is answered."""
+    return minimum(fullest, rate / most)
+
+
 @formula("A^c/c!", "ratio", "Erlang 1917")
 def erlang_last(servers: Number, utilisation: Number, orders: tuple[tuple[float, float], ...]) -> Number:
     """Weight of all servers busy."""

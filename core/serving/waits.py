@@ -47,6 +47,6 @@ class Queues:
 
     def of_places(self, rate: Number) -> tuple[Number, Number, Number, Number, Number]:
         """What a wait for a place hangs on at a request rate of all engines."""
-        busy = queueing.utilisation(rate, 1 / self.most, queueing.NEARLY_FULL)
+        busy = queueing.taken_share(rate, self.most, queueing.NEARLY_FULL)
         taken = queueing.waiting_share_of_many(self.places, busy)
         return self.service, self.places, busy, taken, self.variability
