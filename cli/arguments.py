@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
@@ -74,12 +75,23 @@ def scenario_of(options: argparse.Namespace) -> Scenario:
 
     try:
         scenario = load_scenario(options.scenario)
-        for setting in options.settings:
-            scenario = set_field(scenario, *split_setting("--set", setting))
+        settings = [split_setting("--set", setting) for setting in options.settings]
+        for path, value in settings:
+            scenario = set_field(scenario, path, value)
+        refuse_other_kind([path for path, _ in settings], scenario.kind)
         require_legal(scenario)
     except ScenarioError as error:
         raise InputError(str(error)) from None
     return scenario
+
+
+def refuse_other_kind(paths: Iterable[str], kind: str) -> None:
+    """Raises InputError for a field that a plan of this kind has no use for; a file may hold settings of both kinds."""
+    from ..core.fields import of_other_kind
+
+    for path in paths:
+        if reason := of_other_kind(path, kind):
+            raise InputError(f"{path}: {reason}")
 
 
 def split_setting(option: str, text: str) -> tuple[str, str]:

@@ -17,22 +17,32 @@ if TYPE_CHECKING:
     from ..core.unset import Unset
 
 
+#: Formulas followed down where nothing is said.
+_DEPTH = 2
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scenario(parser)
     parser.add_argument("--format", choices=("text", "json", "csv"), default="text")
     parser.add_argument("--explain", metavar="KEY", help="the working of one result, for example time.step_s")
-    parser.add_argument(
-        "--depth", type=int, default=2, metavar="N", help="formulas that --explain follows down (default 2)"
-    )
+    parser.add_argument("--depth", type=_depth, metavar="N", help="formulas that --explain follows down (default 2)")
+
+
+def _depth(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
     from ..core.engine import evaluate
     from ..core.unset import unset
 
+    if options.depth is not None and not options.explain:
+        raise InputError("--depth: belongs to --explain KEY, for example --explain time.step_s --depth 3")
     report = evaluate(scenario_of(options), record=bool(options.explain))
     if options.explain:
-        _print_working(report, options.explain, options.format, options.depth)
+        _print_working(report, options.explain, options.format, _DEPTH if options.depth is None else options.depth)
     elif options.format == "json":
         assumed = [_assumption(each) for each in unset(report.scenario, evaluate)]
         print(json.dumps(report.flat() | {"assumptions": assumed}, indent=2))
@@ -102,6 +112,7 @@ def _text(report: Report) -> Iterator[str]:
     from ..core.ledgers.tables import tables
     from ..core.measured.band import band_of
     from ..core.measured.likeness import quantity_for
+    from ..core.measured.seen import seen
     from ..core.model.anatomy import anatomy
     from ..core.model.layers import build
     from ..core.verdict import verdict
@@ -114,6 +125,10 @@ def _text(report: Report) -> Iterator[str]:
     yield ""
     rows = [(h.label, f"{h.number} {h.unit}".strip(), "; ".join(h.details)) for h in headlines(report)]
     yield from aligned(rows, "<><")
+    if found := seen(report):
+        yield ""
+        yield from aligned([("", "measured", "predicted", "error"), *found], "<>>>")
+        yield ""
     for of in ("time", "memory") if report.holds_a_request else ("memory",):
         yield f"  band of {of}: {band_of(report.scenario, quantity_for(report['kind'], of)).words}"
     for table in tables(report):

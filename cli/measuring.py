@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ..core.measured.machine import Reached
 
 
+#: The facts of an accelerator that options state.
+_FIELDS = {"power": "power", "memory": "memory", "peak": "peak.bf16", "bandwidth": "memory_bandwidth"}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="ACCELERATOR.yaml", help="writes the entry for cluster.accelerator")
     parser.add_argument("--base", metavar="ID", help="the accelerator of the catalogue whose data sheet stands beside")
@@ -30,8 +34,7 @@ def run(options: argparse.Namespace) -> int:
     from ..core.measured.machine import beside_base, entry_text
     from ..core.units import format_quantity
 
-    power, memory = _quantity(options.power, "watts"), _quantity(options.memory, "bytes")
-    peak, bandwidth = _quantity(options.peak, "FLOP/s"), _quantity(options.bandwidth, "bytes/s")
+    power, memory, peak, bandwidth = (_stated(options, name) for name in _FIELDS)
     _check_base(options.base, peak or bandwidth or memory)
     reached = _measured(memory, power or 0.0)
     text = beside_base(reached, options.base) if options.base else entry_text(reached, peak, bandwidth)
@@ -46,13 +49,19 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _quantity(text: str | None, unit: str) -> float | None:
-    from ..core.units import QuantityError, parse_quantity
+def _stated(options: argparse.Namespace, name: str) -> float | None:
+    """The value of an option, within the range of the field that it becomes; None where it is not given."""
+    from ..core.field_values import parse_value
+    from ..core.fields import FIELDS
+    from ..core.units import QuantityError
 
+    text = getattr(options, name)
+    if text is None:
+        return None
     try:
-        return parse_quantity(text, unit) if text else None
+        return float(parse_value(FIELDS[f"cluster.accelerator.{_FIELDS[name]}"], text))
     except QuantityError as error:
-        raise InputError(str(error)) from None
+        raise InputError(f"--{name}: {error}") from None
 
 
 def _check_base(base: str | None, stated: float | None) -> None:

@@ -7,7 +7,7 @@ import csv
 import sys
 from collections.abc import Collection, Sequence
 
-from .arguments import InputError, add_scenario, scenario_of, split_setting
+from .arguments import InputError, add_scenario, refuse_other_kind, scenario_of, split_setting
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
 
     scenario = scenario_of(options)
     over = [_axis(text) for text in options.over]
+    if not any(path == "kind" for path, _ in over):
+        refuse_other_kind([path for path, _ in over], scenario.kind)
     metrics = options.metric or METRICS[scenario.kind]
     plan = evaluate(scenario)
     _require_known(metrics, [*plan.values, *plan.withheld, *METRICS[scenario.kind]])

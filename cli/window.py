@@ -9,22 +9,35 @@ from pathlib import Path
 from .arguments import InputError, add_scenario, scale, scenario_of
 
 DEFAULT = "7b-8xa100-train"
+_LARGEST = 8000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from ..gui import SMALLEST
+
     add_scenario(parser, default=DEFAULT)
     parser.add_argument("--screenshot", metavar="FILE.png", help="draw the window into a file, without a display")
-    parser.add_argument("--size", metavar="WxH", type=_size, default=(1440, 900), help="of the picture (1440x900)")
+    parser.add_argument(
+        "--size",
+        metavar="WxH",
+        type=_size,
+        default=(1440, 900),
+        help=f"of the picture, {'x'.join(map(str, SMALLEST))} or more (1440x900)",
+    )
     parser.add_argument("--theme", choices=("light", "dark"), default="light", help="of the picture (light)")
     parser.add_argument("--scale", type=scale, default=1.0, help="pixels of the picture for one of the window (1)")
     parser.add_argument("--version", action="store_true", help="print the version and leave")
 
 
 def _size(text: str) -> tuple[int, int]:
+    from ..gui import SMALLEST
+
     match = re.fullmatch(r"(\d+)x(\d+)", text)
-    if not match or not all(400 <= int(pixels) <= 8000 for pixels in match.groups()):
+    sides = tuple(zip(SMALLEST, map(int, match.groups()), strict=True)) if match else ()
+    smallest = "x".join(map(str, SMALLEST))
+    if not match or not all(least <= pixels <= _LARGEST for least, pixels in sides):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a size from 400x400 to 8000x8000; write for example 1440x900"
+            f"{text!r} is not a size from {smallest} to {_LARGEST}x{_LARGEST}; write for example 1440x900"
         )
     return int(match[1]), int(match[2])
 

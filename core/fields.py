@@ -319,6 +319,14 @@ def label_of(path: str) -> str:
     return field.label if field else path
 
 
+def of_other_kind(path: str, kind: str) -> str:
+    """Why a field changes nothing in a kind of plan, empty where it may change something."""
+    field = FIELDS.get(path)
+    if field is None or kind in field.kinds:
+        return ""
+    return f"is a field of {' and '.join(field.kinds)} plans, and this is a {kind} plan (another kind would do)"
+
+
 def fields_of(
     panel: str, kind: str, advanced: bool | None = None, traits: Collection[str] | None = None
 ) -> list[Field]:

@@ -15,7 +15,7 @@ import numpy as np
 from .degrees import batch_step, replica_ranks
 from .errors import ScenarioError
 from .layout_rules import RULES
-from .model.consistency import consistent, faults
+from .model.consistency import absent, consistent, faults
 from .numeric import both
 from .rule_words import divisors
 from .scenario import Scenario
@@ -31,9 +31,10 @@ class Violation:
 
 def violations(scenario: Scenario) -> list[Violation]:
     """The rules that one scenario breaks, in the order in which to mend them."""
-    if contradictions := faults(scenario.model):  # nothing can be asked of layers that cannot be
-        return [Violation(*fault) for fault in contradictions]
-    return [
+    contradictions = [Violation(field, message) for field, message in faults(scenario.model)]
+    if absent(scenario.model):
+        return contradictions
+    return contradictions + [
         Violation(rule.field, rule.message(scenario))
         for rule in RULES
         if scenario.kind in rule.kinds and not rule.holds(scenario)

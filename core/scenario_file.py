@@ -15,10 +15,26 @@ from .scenario_values import CATALOGUES, read_value
 from .scenario_writing import FORMAT, save_scenario, write_scenario
 from .yaml_tree import Node, parse_tree, read_text
 
-__all__ = ["is_accelerator", "load_scenario", "read_scenario", "save_scenario", "set_field", "write_scenario"]
+__all__ = [
+    "load_scenario",
+    "part_in",
+    "read_scenario",
+    "save_scenario",
+    "set_field",
+    "with_part",
+    "write_scenario",
+]
 
 #: The network of a file that names none.
 _USUAL_NETWORK = "ib-ndr-400"
+#: What is said of a file that holds one part of a scenario, by the path of the part.
+_PARTS = {
+    "model": "is a model; name it with model: in a scenario, or give --set model=FILE",
+    "cluster.accelerator": (
+        "is an accelerator; name it with cluster.accelerator: in a scenario, or give --set cluster.accelerator=FILE"
+    ),
+    "assumptions": "is the section assumptions of a scenario; copy it into one, or give --set assumptions.NAME=VALUE",
+}
 
 
 def _sections() -> frozenset[str]:
@@ -57,6 +73,8 @@ def read_scenario(text: str, file_name: str) -> Scenario:
     """
     tree = parse_tree(text, file_name)
     _check_format(tree, file_name)
+    if part := _part_of(tree):
+        raise ScenarioError(file_name, 0, "", _PARTS[part])
     values = _settings(tree, "", file_name)
     for path in ("model", "cluster.accelerator"):
         if path not in values:
@@ -70,10 +88,34 @@ def read_scenario(text: str, file_name: str) -> Scenario:
     return scenario
 
 
-def is_accelerator(path: Path) -> bool:
-    """Whether a YAML file is an accelerator's own, which names no model. ScenarioError where it cannot be read."""
-    keys = parse_tree(read_text(path, str(path)), str(path)).value
-    return "model" not in keys and bool({"measured", "memory_bandwidth"} & keys.keys())
+def part_in(path: Path) -> str:
+    """The path of the part of a scenario that a YAML file holds by itself, such as model; empty for a whole scenario.
+
+    Raises ScenarioError where it cannot be read.
+    """
+    return _part_of(parse_tree(read_text(path, str(path)), str(path)))
+
+
+def with_part(scenario: Scenario, part: str, path: Path) -> Scenario:
+    """A copy of the scenario with one part from the file that holds it. Raises ScenarioError with the place."""
+    if part in ENTRIES:
+        return set_field(scenario, part, str(path.resolve()))
+    tree = parse_tree(read_text(path, str(path)), str(path))
+    for name, value in _settings(tree, "", str(path)).items():
+        scenario = scenario.with_(name, value)
+    return scenario
+
+
+def _part_of(tree: Node) -> str:
+    keys = tree.value.keys() - {"triledger"}
+    if keys == {"assumptions"}:
+        return "assumptions"
+    if keys & {"model", "cluster"}:
+        return ""
+    base = tree.value["base"].value if "base" in keys else ""
+    if keys & {"measured", "memory_bandwidth"} or base in catalogue().accelerators:
+        return "cluster.accelerator"
+    return "model" if keys & {"layers", "hidden_size"} or base in catalogue().models else ""
 
 
 def set_field(scenario: Scenario, path: str, text: str) -> Scenario:

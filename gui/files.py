@@ -12,7 +12,7 @@ from ..core.errors import OutputError, ScenarioError
 from ..core.fields import label_of
 from ..core.huggingface import import_file
 from ..core.legality import violations
-from ..core.scenario_file import is_accelerator, save_scenario, set_field
+from ..core.scenario_file import part_in, save_scenario, with_part
 from .dialogs import Dialogs
 from .store import Store
 
@@ -48,14 +48,15 @@ class Files(QObject):
             self.open(Path(path))
 
     def open(self, path: Path) -> None:
-        """Take a scenario file, an accelerator's own, or the model of a config.json, as one undo step."""
+        """Take a scenario file, a file of its model, accelerator or assumptions, or a config.json, as one undo step."""
         state = _state(path)
         try:
             if path.suffix.lower() == ".json":
                 self._take_model(path)
                 return
-            if is_accelerator(path):
-                self._take_accelerator(path)
+            if part := part_in(path):
+                self._store.change(with_part(self._store.scenario, part, path), part, name=f"Open {path.name}")
+                self.done.emit("")
                 return
             scenario = load_scenario(str(path))
         except (ScenarioError, OSError) as problem:
@@ -114,11 +115,6 @@ class Files(QObject):
             scenario = scenario.with_("serving.weight_format", read.weight_format)
         self._store.change(scenario, "model")
         self.done.emit(_said([finding.message for finding in read.findings], read.spec.name))
-
-    def _take_accelerator(self, path: Path) -> None:
-        scenario = set_field(self._store.scenario, "cluster.accelerator", str(path.resolve()))
-        self._store.change(scenario, "cluster.accelerator")
-        self.done.emit("")
 
     def _write(self, path: Path) -> bool:
         scenario = self._store.scenario

@@ -8,13 +8,14 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
 
+from . import SMALLEST
 from .icons import icon
 from .store import Store
 from .theme import Theme
 
 KINDS = ("training", "serving")
 #: Pixels of the plan's name in the smallest window, and at most.
-_NAME, _NAME_MOST, _SMALLEST = 190, 330, 1100
+_NAME, _NAME_MOST = 190, 330
 
 
 class Toolbar(QToolBar):
@@ -111,7 +112,7 @@ class Toolbar(QToolBar):
 
     def sync(self) -> None:
         """Show the store's scenario."""
-        room = min(_NAME_MOST, _NAME + max(0, self.width() - _SMALLEST) // 2)
+        room = min(_NAME_MOST, _NAME + max(0, self.width() - SMALLEST[0]) // 2)
         self.presets.setText(self.fontMetrics().elidedText(self._store.title, Qt.TextElideMode.ElideRight, room))
         self.presets.setToolTip(f"{self._store.title}; click to rename it or for the presets")
         for action in self.kinds.actions():

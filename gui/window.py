@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 
 from ..core.catalogue import catalogue
 from ..core.fields import FIELDS, PANELS
+from . import SMALLEST
 from . import theme as themes
 from .cards import Cards, Verdict
 from .dialogs import Dialogs
@@ -60,7 +61,7 @@ class Window(QMainWindow):
         self.charts: ChartGrid | None = None
         self.ledgers: LedgerTabs | None = None
         self.bench: Bench | None = None
-        self.setMinimumSize(1100, 700)
+        self.setMinimumSize(*SMALLEST)
         self.setAcceptDrops(True)
         self.files = Files(store, settings, self._dialogs, self)
         self.notice = Notice()

@@ -114,7 +114,8 @@ def expert_sizes(config: Config, family: Family, assumed: list[str]) -> dict[str
     if experts == 0 or (experts == 1 and (not per_token or family.one_expert == "dense")):
         return {}
     if not per_token:
-        raise config.refusal(names.PER_TOKEN[0], f"is missing, but there are {experts} experts")
+        why = "is missing" if per_token is None else "is 0"
+        raise config.refusal(config.first(*names.PER_TOKEN), f"{why}, but there are {experts} experts")
     if per_token > experts:
         raise config.refusal(names.PER_TOKEN[0], f"{per_token} is more than the {experts} experts there are")
     if (groups := config.count("n_group")) and experts % groups:

@@ -64,39 +64,51 @@ def _kind(spec: ModelSpec, run: LayerRun) -> tuple[str, str]:
 
 def faults(spec: ModelSpec) -> tuple[tuple[str, str], ...]:
     """(field, message) of everything that cannot be in a description whose numbers are single."""
-    return _kept_faults(spec)
+    return absent(spec) or _disproportions(spec)
 
 
 @lru_cache(maxsize=64)
-def _kept_faults(spec: ModelSpec) -> tuple[tuple[str, str], ...]:
-    return tuple((check.field, check.message()) for check in _checks(spec) if not check.holds)
+def absent(spec: ModelSpec) -> tuple[tuple[str, str], ...]:
+    """(field, message) of what is not there and without which there are no layers to ask anything of."""
+    return _broken(_needs(spec))
+
+
+@lru_cache(maxsize=64)
+def _disproportions(spec: ModelSpec) -> tuple[tuple[str, str], ...]:
+    return _broken(_proportions(spec))
 
 
 def consistent(spec: ModelSpec) -> Any:
     """Whether a description contradicts itself nowhere: a truth, or an array where its sizes are arrays."""
     try:
-        return not _kept_faults(spec)
+        return not faults(spec)
     except TypeError:  # a description that holds arrays has no hash
-        return reduce(both, [check.holds for check in _checks(spec)], True)
+        return reduce(both, [check.holds for check in (*_needs(spec), *_proportions(spec))], True)
 
 
-def _checks(spec: ModelSpec) -> Iterator[Check]:
+def _broken(checks: Iterator[Check]) -> tuple[tuple[str, str], ...]:
+    return tuple((check.field, check.message()) for check in checks if not check.holds)
+
+
+def _needs(spec: ModelSpec) -> Iterator[Check]:
     yield Check("model.vocabulary", spec.vocabulary > 0, lambda: "is missing; it is the rows of the embedding")
     yield from _sizes(spec)
-    yield from _experts(spec)
-    for run in _runs(spec):
-        yield from _heads(spec, run)
     for name, reason in _INDEX.items():
-        absent = f"is missing; {reason}"
-        yield Check(
-            f"model.{name}", either(spec.index_heads == 0, getattr(spec, name) > 0), lambda absent=absent: absent
-        )
+        message = f"is missing; {reason}"
+        there = either(spec.index_heads == 0, getattr(spec, name) > 0)
+        yield Check(f"model.{name}", there, lambda message=message: message)
     listed = sum(run.count for run in spec.runs)
     yield Check(
         "model.repeat",
         not spec.runs or 1 <= spec.repeat <= listed,
         lambda: f"{spec.repeat:.0f} layers cannot repeat where {listed} are listed",
     )
+
+
+def _proportions(spec: ModelSpec) -> Iterator[Check]:
+    yield from _experts(spec)
+    for run in _runs(spec):
+        yield from _heads(spec, run)
 
 
 def _sizes(spec: ModelSpec) -> Iterator[Check]:

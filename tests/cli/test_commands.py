@@ -14,6 +14,7 @@ import pytest
 
 from triledger.cli import main
 from triledger.core import evaluate, load_scenario
+from triledger.core.scenario_writing import write_model
 
 TRAINING = "7b-8xa100-train"
 SERVING = "70b-bf16-8xa100-serve"
@@ -157,6 +158,43 @@ def test_settings_are_judged_together(run) -> None:
     assert (status, err) == (0, "")
 
 
+def test_settings_are_of_the_kind_that_is_set_with_them(run) -> None:
+    as_serving = ("--set", "serving.concurrency=4", "--set", "kind=serving")
+    _, out, _ = run("eval", TRAINING, "--format", "json", *as_serving)
+    assert json.loads(out)["kind"] == "serving"
+    kinds = ("--over", "kind=training,serving", "--over", "serving.concurrency=1,64")
+    status, out, _ = run("sweep", TRAINING, *kinds, "--metric", "memory.total_bytes")
+    assert (status, len(out.splitlines())) == (0, 5)
+
+
+def test_a_file_may_hold_settings_of_both_kinds(run, tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    text = "model: llama-2-7b\ncluster: {accelerator: a100-sxm-80gb, gpus: 8}\nserving: {concurrency: 4}\n"
+    file.write_text(text, encoding="utf-8")
+    assert run("eval", str(file))[0] == 0
+
+
+def test_what_was_measured_stands_beside_what_is_predicted(run) -> None:
+    _, out, _ = run("eval", TRAINING, "--set", "measured.step_time=30 s")
+    rows = {line.split("  ")[1]: line for line in out.splitlines() if line.startswith("  step time")}
+    assert "30.0 s" in rows["step time"]
+    assert "27.5 s" in rows["step time"]
+    assert "−8.3 %" in rows["step time"]
+    assert "measured  predicted" not in run("eval", TRAINING)[1]
+    _, out, _ = run("eval", SERVING, "--set", "measured.tpot=40 ms", "--set", "measured.ttft=1 s")
+    assert "time per token" in out
+    assert "time to first token" in out
+
+
+def test_a_file_of_a_part_of_a_scenario_says_how_it_is_named(run, refused, tmp_path: Path) -> None:
+    model, constants = tmp_path / "model.yaml", tmp_path / "assumptions.yaml"
+    model.write_text(write_model(load_scenario(TRAINING).model), encoding="utf-8")
+    constants.write_text("# fitted to 9 runs\nassumptions:\n  e_gemm: 0.6\n", encoding="utf-8")
+    assert f"{model}: is a model; name it with model: in a scenario, or" in refused("eval", str(model))
+    assert "is the section assumptions of a scenario" in refused("eval", str(constants))
+    assert run("eval", TRAINING, "--set", f"model={model}")[0] == 0
+
+
 def test_working_of_a_number_is_text_or_json(run) -> None:
     _, text, _ = run("eval", TRAINING, "--explain", "time.step_s")
     assert text.startswith("time.step_s = ")
@@ -205,6 +243,13 @@ def test_a_setting_that_is_not_legal_says_what_would_do(refused) -> None:
         (("sweep", TRAINING, "--over", "training.micro_bach=1"), "training.micro_batch"),
         (("sweep", TRAINING, "--over", "training.micro_batch=1", "--metric", "time.step"), "time.step_s"),
         (("--size", "big", "--screenshot", "x.png"), "1440x900"),
+        (("--size", "400x400", "--screenshot", "x.png"), "is not a size from 1100x700 to 8000x8000"),
+        (("eval", TRAINING, "--depth", "3"), "--depth: belongs to --explain KEY"),
+        (("eval", TRAINING, "--explain", "time.step_s", "--depth", "-5"), "--depth: '-5' is not a whole number of 0"),
+        (("eval", TRAINING, "--set", "serving.request_rate=5"), "serving.request_rate: is a field of serving plans"),
+        (("eval", SERVING, "--set", "training.tokens=1T"), "training.tokens: is a field of training plans"),
+        (("sweep", TRAINING, "--over", "serving.concurrency=1,64"), "serving.concurrency: is a field of serving plans"),
+        (("eval", TRAINING, "--set", "kind=serving", "--set", "training.tokens=1T"), "and this is a serving plan"),
         ((TRAINING, "--set", "cluster.gpus=0", "--screenshot", "x.png"), "cluster.gpus"),
         ((TRAINING, "--screenshot", "x.jpg"), ".png"),
         (("eval", TRAINING, "--set", "model.experts=4"), "model.experts_per_token: is missing; experts layers need it"),

@@ -194,6 +194,26 @@ def machine(monkeypatch):
     return found
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--peak", "-5", "--peak: -5 is too small: 1.00 GFLOP/s or more would do"),
+        ("--peak", "0", "--peak: 0 is too small"),
+        ("--bandwidth", "-5", "--bandwidth: -5 is too small"),
+        ("--power", "-3", "--power: -3 is too small"),
+        ("--memory", "1e30", "--memory: 1e30 is too large: 32.0 TiB or less would do"),
+    ],
+)
+def test_a_data_sheet_that_no_scenario_takes_is_refused_before_measuring(
+    run, monkeypatch, tmp_path: Path, option: str, value: str, said: str
+) -> None:
+    monkeypatch.setattr("triledger.gui.this_machine.this_machine", lambda: pytest.fail("measured"))
+    status, out, err = run("measure", option, value, "-o", str(tmp_path / "machine.yaml"))
+    assert (status, out) == (2, "")
+    assert said in err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_measure_prints_and_writes_an_entry(run, machine, tmp_path: Path) -> None:
     output = tmp_path / "machine.yaml"
     status, out, err = run("measure", "-o", str(output), "--power", "65 W")

@@ -313,3 +313,21 @@ def test_null_shared_experts_are_none_and_no_default_of_the_family() -> None:
 )
 def test_experts_that_cannot_be_are_refused_under_the_name_of_the_file(config: dict[str, Any], said: str) -> None:
     assert refused(config) == said.replace("LAYERS", str(PLAIN["num_hidden_layers"]))
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [("kv_lora_rank", 1048576), ("q_lora_rank", 1048576), ("qk_nope_head_dim", 1024), ("v_head_dim", 1024)],
+)
+def test_the_range_that_is_said_is_the_one_that_does(size: str, most: int) -> None:
+    assert f" to {most} would do" in refused({**LATENT, size: -1})
+    said = refused({**LATENT, size: most + 1})
+    assert said.startswith(f"{size}: is {most + 1}; a whole number from ")
+    assert imported({**LATENT, size: most})
+
+
+def test_experts_that_no_token_is_sent_to() -> None:
+    routed = {**PLAIN, "num_local_experts": 8, "moe_intermediate_size": 128}
+    assert refused({**routed, "num_experts_per_tok": 0}) == "num_experts_per_tok: is 0, but there are 8 experts"
+    assert refused(routed) == "num_experts_per_tok: is missing, but there are 8 experts"
+    assert refused({**routed, "moe_top_k": 0}) == "moe_top_k: is 0, but there are 8 experts"

@@ -16,6 +16,7 @@ from triledger.core import load_scenario, save_scenario
 from triledger.core.catalogue import catalogue
 from triledger.core.errors import ScenarioError
 from triledger.core.scenario import Scenario
+from triledger.core.scenario_writing import write_model
 from triledger.gui.store import Store
 from triledger.gui.window import Window
 
@@ -186,6 +187,23 @@ def test_charts_are_taken_away_under_the_name_the_plan_has(
     answers.save = str(tmp_path / "taken.svg")
     window.charts.chart("memory").export(".svg")
     assert "64×H100 (changed)" in (tmp_path / "taken.svg").read_text()
+
+
+def test_files_of_a_model_and_of_constants_are_taken_into_the_plan(
+    window: Window, store: Store, tmp_path: Path
+) -> None:
+    model, constants = tmp_path / "model.yaml", tmp_path / "assumptions.yaml"
+    model.write_text(write_model(catalogue().models["mistral-7b-v0.3"]), encoding="utf-8")
+    constants.write_text("assumptions:\n  e_gemm: 0.6\n", encoding="utf-8")
+    before = store.scenario
+    window.files.open(model)
+    assert store.scenario.model.name == catalogue().models["mistral-7b-v0.3"].name
+    window.files.open(constants)
+    assert store.scenario.assumptions == (("e_gemm", 0.6),)
+    assert store.scenario.training == before.training
+    store.undo_stack.undo()
+    store.undo_stack.undo()
+    assert store.scenario == before
 
 
 @pytest.mark.parametrize("name", ["out v1.5", "out.png", "out.json", "out"])
