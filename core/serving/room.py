@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ledgers.serving_memory import serving_memory
 from ..legality import violations
+from ..numeric import is_array
 from ..report import Edit
 from ..scenario import Scenario
 from ..scenario_model import model_of
@@ -58,6 +59,8 @@ def _candidates(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
 def wider_groups(scenario: Scenario) -> Iterator[Edit]:
     """Tensor parallel over more GPUs of a node, on those of the plan or, where it has too few, on more."""
     parallel, cluster = scenario.parallelism, scenario.cluster
+    if is_array(cluster.gpus_per_node, cluster.accelerator.link.domain):
+        return  # nodes of many sizes between which the plan itself makes no difference
     for wider in (int(factor * parallel.tp) for factor in (2, 4, 8)):
         if wider * parallel.pp <= cluster.gpus:
             yield Edit(f"TP {wider}", (("parallelism.tp", wider),))

@@ -219,6 +219,13 @@ def test_what_brings_the_first_token_sooner_is_offered_with_the_time_it_takes_th
         assert edit.label.endswith(f": {format_quantity(then, 'seconds')}")
 
 
+def test_nodes_of_many_sizes_offer_no_wider_engine():
+    """One GPU sends nothing, so that the results do not differ."""
+    plan = load_scenario("70b-int4-1xh100-serve")
+    many = evaluate(plan.with_("cluster.accelerator.link.domain", np.array([2.0, 8.0])))
+    assert [each.edits for each in many.findings if each.code == "ttft-target-missed"] == [()]
+
+
 def test_nothing_is_offered_where_no_wider_engine_is_possible():
     report = evaluate(serving(LLAMA_70B, tp=8, concurrency=1, ttft_target=0.001))
     [missed] = [f for f in report.findings if f.code == "ttft-target-missed"]
