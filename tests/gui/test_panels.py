@@ -361,3 +361,18 @@ def test_fields_of_adapters_come_with_them(panel: Callable[[str], Panel], store:
     assert "training.lora.base_format" not in paths(workload)
     workload.row("training.finetune").enter("qlora")
     assert "training.lora.base_format" in paths(workload)
+
+
+def test_a_size_without_which_there_are_no_layers_is_refused_below_its_row(
+    panel: Callable[[str], Panel], store: Store
+) -> None:
+    model = panel("model")
+    store.set("model", catalogue().models["mixtral-8x7b"])
+    before = store.scenario
+    row = model.row("model.experts_per_token")
+    row.enter("0")
+    assert row.error == "is missing; experts layers need it"
+    model.row("model.expert_size").enter("0")
+    assert store.scenario is before
+    row.enter("1")
+    assert store.scenario.model.experts_per_token == 1
