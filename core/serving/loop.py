@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..ledgers.serving_memory import ServingMemory
 from ..ledgers.serving_sharing import own_tokens
 from ..model.kinds.mixer import present
-from ..numeric import Number, is_array
+from ..numeric import Number, is_array, where
 from ..scenario import Scenario
 from ..sums import add_seconds
 from . import kernels, queueing, speculative, steady
@@ -134,7 +134,9 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
-        in_prompt, added = beside_others(scenario, passes, memory.sharing.shared, context, beside, decode)
+        mixed = beside_others(scenario, passes, memory.sharing.shared, context, beside, decode)
+        # among many plans there may be some with a single request
+        in_prompt, added = mixed if not is_array(beside) else (where(beside > 0, each, alone) for each in mixed)
     tpot = steady.shared_tpot(token, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
     least_read = passes.read_weights(memory.pass_weights, serving.prompt_tokens)

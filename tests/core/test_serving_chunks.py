@@ -67,3 +67,12 @@ def test_at_the_knee_throughput_over_latency_is_largest():
     power = report["serving.output_tokens_per_s"] / report["serving.tpot_s"]
     assert power[1] > power[0]
     assert power[1] > power[2]
+
+
+def test_a_single_request_among_many_plans_has_a_prompt_of_its_own():
+    base = serving("llama-3-8b", concurrency=1, prompt_tokens=1, output_tokens=64, tpot_target=0.012)
+    many = evaluate(base.with_("serving.concurrency", np.array([1.0, 8.0])))
+    alone = [evaluate(base.with_("serving.concurrency", requests)) for requests in (1.0, 8.0)]
+    expected = [report.get("serving.recommended_chunk_tokens", 0.0) for report in alone]
+    assert expected == [0.0, 1.0]
+    assert list(many["serving.recommended_chunk_tokens"]) == expected
