@@ -41,6 +41,8 @@ def run(table: Table) -> None:
         ("7b-8xa100-train", "economics.gpu_price", (1.0, 2.0)),
         ("70b-64xh100-train", "training.sequence_length", (8192, 4096)),
         ("70b-bf16-8xa100-serve", "serving.concurrency", (16, 32)),
+        ("deepseek-v3-2048xh800-train", "training.sequence_length", (2048, 4096)),
+        ("deepseek-v3-h200-serve", "serving.concurrency", (128, 256)),
     )
     for preset, path, values in cases:
         window = Window(Store(load_scenario(preset)), QSettings("", QSettings.Format.IniFormat), LIGHT)
