@@ -81,7 +81,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point. `shape` is dot, ring (the present plan) or hollow (a baseline); `label` is placed where it fits."""
+    """A point; `shape` is dot, ring (the present plan) or hollow (a baseline, a limit)."""
 
     name: str
     series: str

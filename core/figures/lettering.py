@@ -14,7 +14,9 @@ from itertools import pairwise
 from .figure import Bar, Figure, Label, Line, Mark, Rule
 from .placement import Box, beside, free, leader, meet, place
 
-#: Distances of a mark's label, tried in turn: only the plan's own mark may have one at the end of a long leader.
+#: Marks in order of importance: the plan's own, limits on its way (rings), and all others.
+_OWN, _LIMIT, _OTHER = range(3)
+#: Distances of a mark's label, tried in turn: only important ones may have theirs at the end of a long leader.
 _NEAR, _FAR = (2, 12, 26), (42, 60)
 
 Pixel = Callable[[float, float], tuple[float, float]]
@@ -53,12 +55,13 @@ def letter(figure: Figure, pixel: Pixel, measure: Measure, bounds: Box, point: f
     ground.segments = _segments(figure, pixel)
     ground.rules = [_across(rule, figure, pixel, bounds) for rule in figure.rules]
     ground.bars = [_bar(bar, pixel) for bar in figure.bars]
-    names = [ground.rule_label(rule, line) for rule, line in zip(figure.rules, ground.rules, strict=True) if rule.label]
-    fixed += [name for name in names if name is not None]
     texts += fixed
-    texts += ground.mark_labels(figure.marks, bold=True)
+    # the plan's own mark first: a rule has a label at its other end as well
+    texts += ground.mark_labels(figure.marks, _OWN)
+    names = [ground.rule_label(rule, line) for rule, line in zip(figure.rules, ground.rules, strict=True) if rule.label]
+    texts += [name for name in names if name is not None]
     texts += ground.line_labels([line for line in figure.lines if line.label])
-    return texts + ground.mark_labels(figure.marks, bold=False)
+    return texts + ground.mark_labels(figure.marks, _LIMIT) + ground.mark_labels(figure.marks, _OTHER)
 
 
 def _bar_text(bar: Bar, pixel: Pixel, measure: Measure, gap: float) -> Text | None:
@@ -138,6 +141,8 @@ class _Ground:
         self.taken: list[Box] = []
         self.segments: list[Box] = []
         self.rules: list[Box] = []
+        #: The lines that lead from labels to their marks.
+        self.leaders: list[Box] = []
         self.bars: list[Box] = []
 
     def rule_label(self, rule: Rule, line: Box) -> Text | None:
@@ -152,26 +157,29 @@ class _Ground:
         else:
             spots = [(right - width - gap, y + gap / 2), (left + gap, y + gap / 2), (left + gap, y - height - gap / 2)]
         boxes = [(x, y, x + width, y + height) for x, y in spots]
-        box = next(free(boxes, self.taken + self.bars, self.segments + self.rules, self.bounds), None)
+        lines = self.segments + self.rules + self.leaders
+        box = next(free(boxes, self.taken + self.bars, lines, self.bounds), None)
         if box is None:
             return None
         self.taken.append(box)
         return Text(rule.label, box, series=rule.series)
 
-    def mark_labels(self, marks: tuple[Mark, ...], bold: bool) -> list[Text]:
-        """Beside their marks, or off with a leader; bold ones may lie on a rule, others without room are left out."""
-        # In order of importance; a mark without a label here still keeps those of others away.
-        marks = tuple(sorted(marks, key=lambda mark: not (mark.label and mark.bold == bold)))
+    def mark_labels(self, marks: tuple[Mark, ...], importance: int) -> list[Text]:
+        """Beside marks of some importance, or off with a leader; the plan's own may lie on a rule, others without room
+        are left out."""
+        # those with a label here first; the others keep it away from themselves
+        marks = tuple(sorted(marks, key=lambda mark: not (mark.label and _importance(mark) == importance)))
         anchors = [(*self.pixel(mark.x, mark.y), mark.size * self.point / 2) for mark in marks]
-        wanted = [bool(mark.label) and mark.bold == bold for mark in marks]
+        wanted = [bool(mark.label) and _importance(mark) == importance for mark in marks]
         sizes = [
-            self.measure(mark.label, bold) if said else (0.0, 0.0) for mark, said in zip(marks, wanted, strict=True)
+            self.measure(mark.label, mark.bold) if said else (0.0, 0.0)
+            for mark, said in zip(marks, wanted, strict=True)
         ]
-        gaps = tuple(gap * self.point for gap in (_NEAR + _FAR if bold else _NEAR))
+        gaps = tuple(gap * self.point for gap in (_NEAR if importance == _OTHER else _NEAR + _FAR))
         others = [box for box in self.taken if not any(_rim(*anchor) == box for anchor in anchors)]
-        boxes = place(anchors, sizes, self.segments + self.rules, others, self.bounds, gaps)
-        if bold and None in boxes[: sum(wanted)]:
-            boxes = place(anchors, sizes, self.segments, others, self.bounds, gaps)
+        boxes = place(anchors, sizes, self.segments + self.rules, others, self.bounds, gaps, self.leaders)
+        if importance == _OWN and None in boxes[: sum(wanted)]:
+            boxes = place(anchors, sizes, self.segments, others, self.bounds, gaps, self.leaders)
         texts = []
         for mark, (x, y, radius), box in zip(marks, anchors, boxes, strict=True):
             if box:
@@ -180,6 +188,7 @@ class _Ground:
                 rim = (x + (x0 - x) * radius / away, y + (y0 - y) * radius / away) if away else (x, y)
                 far = away > radius + 8 * self.point
                 texts.append(Text(mark.label, box, mark.bold, patch=mark.bold, leader=rim if far else None))
+                self.leaders += [(x0, y0, x, y)] if far else []
                 self.taken.append(box)
         return texts
 
@@ -190,7 +199,7 @@ class _Ground:
             corners = [self.pixel(x, y) for x, y in zip(line.x, line.y, strict=True)]
             size = self.measure(line.label, False)
             spots = (spot for corner in _backwards(corners) for spot in self._unparted(corner, size))
-            box = next(free(spots, self.taken, self.segments + self.rules, self.bounds), None)
+            box = next(free(spots, self.taken, self.segments + self.rules + self.leaders, self.bounds), None)
             if box:
                 texts.append(Text(line.label, box, series=line.series))
                 self.taken.append(box)
@@ -201,6 +210,10 @@ class _Ground:
         for box in beside(point, size, 4 * self.point):
             if not any(meet(leader(box, point), segment) for segment in self.segments):
                 yield box
+
+
+def _importance(mark: Mark) -> int:
+    return _OWN if mark.bold else _LIMIT if mark.shape == "hollow" else _OTHER
 
 
 def _rim(x: float, y: float, radius: float) -> Box:

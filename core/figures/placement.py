@@ -15,7 +15,7 @@ _BESIDE = (
     (0.8, 0.8, 0, 0), (0.8, -0.8, 0, 1), (-0.8, 0.8, 1, 0), (-0.8, -0.8, 1, 1),
 )  # fmt: skip
 #: Further off, over and under the point also sideways by parts of the label.
-_AROUND = (*_BESIDE, *((0, up, part, 0.5 - up / 2) for up in (-1, 1) for part in (0.25, 0.75, 0, 1)))
+_AROUND = (*_BESIDE, *((0, up, part, 0.5 - up / 2) for up in (-1, 1) for part in (0.25, 0.75, 0, 1, 0.4, 0.6)))
 
 
 def place(
@@ -25,6 +25,7 @@ def place(
     boxes: Sequence[Box] = (),
     bounds: Box = (0.0, 0.0, 1e9, 1e9),
     gaps: Sequence[float] = (2.0,),
+    led: Sequence[Box] = (),
 ) -> list[Box | None]:
     """The box of each label, or None where nothing is free. Labels come in order of importance.
 
@@ -32,13 +33,14 @@ def place(
     point without a label. segments: lines to keep clear of. boxes: taken ground. bounds: the ground there is.
     gaps: distances between a point's rim and its label, tried in turn; from the second on nothing may stand between
     the two, and the lines that lead there keep clear of each other and of labels; at the first the label is nearer to
-    its own point than to any other. All in pixels; y may grow up or down.
+    its own point than to any other. led: lines that lead from labels of others to their points.
+    All in pixels; y may grow up or down.
     """
     clear = gaps[0]
     rims = [(x - r, y - r, x + r, y + r) for x, y, r in anchors]
     wide = [(x - r - clear, y - r - clear, x + r + clear, y + r + clear) for x, y, r in anchors]
     taken = list(boxes)
-    leaders: list[Box] = []
+    leaders = list(led)
     result: list[Box | None] = []
     for own, ((x, y, radius), size) in enumerate(zip(anchors, sizes, strict=True)):
         # a leader starts where marks overlap, so those it starts in do not count
