@@ -121,7 +121,7 @@ def _bars(place: int, row: _Row) -> Iterator[Bar]:
 
 
 def _whole(row: _Row) -> str:
-    return f"{seconds(row.total, 3)} of {milliseconds(row.target)}"
+    return f"{seconds(row.total, 3)}, target {milliseconds(row.target)}"
 
 
 def _title(rows: list[_Row]) -> str:
