@@ -14,19 +14,12 @@ if TYPE_CHECKING:
     from ..core.measured.similar import Similar
     from ..core.report import Report
 
-_STEP = ("a step", "seconds", "time.step_s", "time.low_s", "time.high_s")
-#: Of a quantity: its name, its unit, and the results that are its prediction and the ends of its band.
-_PREDICTED = {
-    "step": _STEP,
-    "pace": _STEP,
-    "peak": ("a peak", "bytes", "memory.total_bytes", "memory.low_bytes", "memory.high_bytes"),
-    "cache": (
-        "a cache on each GPU",
-        "bytes",
-        "memory.kv_budget_bytes",
-        "memory.kv_budget_low_bytes",
-        "memory.kv_budget_high_bytes",
-    ),
+#: What a quantity is called, and its unit.
+_NAMES = {
+    "step": ("a step", "seconds"),
+    "pace": ("a step", "seconds"),
+    "peak": ("a peak", "bytes"),
+    "cache": ("a cache on each GPU", "bytes"),
 }
 #: Differences named in the text; JSON names all.
 _NAMED = 4
@@ -48,10 +41,11 @@ def print_similar(report: Report, of: str, form: str) -> None:
 
 
 def _text(report: Report, quantity: str, band: Band, found: list[Similar]) -> Iterator[str]:
+    from ..core.measured.likeness import quantities
     from ..core.units import format_quantity
 
-    what, unit, *keys = _PREDICTED[quantity]
-    value, low, high = (format_quantity(report[key], unit) for key in keys)
+    what, unit = _NAMES[quantity]
+    value, low, high = (format_quantity(report[key], unit) for key in quantities()[quantity].results)
     yield f"{report['name']}: {what} of {value}, band {low} to {high}"
     yield f"from {band.words}"
     yield ""

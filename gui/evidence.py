@@ -101,7 +101,7 @@ class EvidencePage(TablePage):
             quantity = quantity_for(report.scenario.kind, _OF[self.choice.checkedId()])
             similar = most_similar(report.scenario, _RUNS, quantity)
             self._runs = [each.row.id for each in similar]
-            self._show(similar_table(report, similar))
+            self._show(similar_table(report, quantity, similar))
             self.chart.set_figure(measured_like(report, similar))
 
     def _show_source(self, index: QModelIndex) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..measured.comparison import Compared, statistics
 from ..measured.errors import shipped_errors
+from ..measured.likeness import results_of
 from ..measured.similar import Similar
 from ..measured.sources import name_of
 from ..report import Report
@@ -22,21 +23,6 @@ _REST = "baseline"
 #: Half width of the band around a perfect prediction.
 _BAND = 0.10
 _NOTHING = Figure("measured", "Nothing to compare", "", Axis(), Axis(), empty="no row could be compared")
-_PEAK = ("memory.total_bytes", "memory.low_bytes", "memory.high_bytes")
-#: Metric -> the plan's own result, and the ends of its band.
-_OWN = {
-    "allocator peak": _PEAK,
-    "reserved": _PEAK,
-    "nvidia-smi": _PEAK,
-    "cache": ("memory.kv_budget_bytes", "memory.kv_budget_low_bytes", "memory.kv_budget_high_bytes"),
-    "step time": ("time.step_s", "time.low_s", "time.high_s"),
-    "mean time per token": ("serving.tpot_s", "serving.tpot_low_s", "serving.tpot_high_s"),
-    "output": (
-        "serving.output_tokens_per_s",
-        "serving.output_tokens_per_s_low",
-        "serving.output_tokens_per_s_high",
-    ),
-}
 
 
 def measured(compared: Iterable[Compared]) -> Figure:
@@ -76,8 +62,8 @@ def measured_like(report: Report, similar: Sequence[Similar]) -> Figure:
 
 def _own(report: Report, like: Compared) -> Iterator[tuple[Line, Mark]]:
     """What a run measured, predicted of the plan: at its height, from one end of its band to the other."""
-    keys = _OWN.get(like.metric, ())
-    if not keys or any(key not in report for key in keys):
+    keys = results_of(like.metric)
+    if keys is None or any(key not in report for key in keys):
         return
     predicted, least, most = (format_quantity(report[key], like.written) for key in keys)
     value, low, high = (float(report[key]) / like.scale for key in keys)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..catalogue import table
 from ..numeric import is_array
@@ -43,15 +43,25 @@ class Criterion:
         return f"{self.name} {answer}" if isinstance(answer, str) else self.name if answer else f"no {self.name}"
 
 
+class Results(NamedTuple):
+    """What a plan's report calls its own prediction, and the ends of its band."""
+
+    predicted: str
+    low: str
+    high: str
+
+
 @dataclass(frozen=True)
 class Quantity:
-    """What is compared: the plans that have it and what it is of ("time", "memory"), the metrics that measure it, the
-    fewest rows and sources of a band, how near an end of it may come to the prediction (ratio), and its criteria."""
+    """What is compared: the plans that have it and what it is of ("time", "memory"), the results of a plan that are it,
+    the metrics that measure it, each with the results that are the same figure (None: no result is), the fewest rows
+    and sources of a band, how near an end of it may come to the prediction (ratio), and its criteria."""
 
     name: str
     kind: str
     of: str
-    metrics: tuple[str, ...]
+    results: Results
+    metrics: Mapping[str, Results | None]
     rows: int
     sources: int
     least: float
@@ -64,13 +74,15 @@ class Quantity:
 def quantities() -> dict[str, Quantity]:
     """The quantities by name."""
     data = table("measured/likeness")
+    results = {name: Results(*keys) for name, keys in data["results"].items()}
     criteria = [(entry["of"], _criterion(entry)) for entry in data["criteria"]]
     return {
         name: Quantity(
             name,
             entry["kind"],
             entry["of"],
-            tuple(entry["metrics"]),
+            results[entry["result"]],
+            {metric: None if own == "none" else results[own] for metric, own in entry["metrics"].items()},
             entry["rows"],
             entry["sources"],
             entry["least"],
@@ -90,6 +102,12 @@ def quantity_for(kind: str, of: str = "time") -> str:
 def quantity_of(metric: str) -> str:
     """The quantity that a metric measures; empty for one that no band is made of."""
     return next((name for name, quantity in quantities().items() if metric in quantity.metrics), "")
+
+
+def results_of(metric: str) -> Results | None:
+    """The results of a plan that are the same figure as a metric; None where no result is."""
+    name = quantity_of(metric)
+    return quantities()[name].metrics[metric] if name else None
 
 
 def kept_paths(kind: str) -> list[str]:

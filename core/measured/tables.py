@@ -24,8 +24,9 @@ _ABOUT = (
 )
 
 
-def similar_table(report: Report, similar: Sequence[Similar]) -> Table:
-    """The runs most like a plan with their source and what differs; the note says whose errors the band is."""
+def similar_table(report: Report, quantity: str, similar: Sequence[Similar]) -> Table:
+    """The runs most like a plan, of a quantity, with their source and what differs; the note says whose errors the band
+    is."""
     units = {each.row.written for each in similar}
     unit = units.pop() if len(units) == 1 else ""
     several = len({each.row.metric for each in similar}) > 1
@@ -34,9 +35,8 @@ def similar_table(report: Report, similar: Sequence[Similar]) -> Table:
         *(Column("measured", unit), Column("predicted", unit), Column("error", "ratio")),
         *(Column("differs from this plan in"), Column("publication")),
     )
-    asked = quantities()[similar[0].row.quantity]
-    band = band_of(report.scenario, asked.name)
-    ends = f"{percent(-band.low)} less to {percent(band.high)} more {asked.of} than predicted"
+    band = band_of(report.scenario, quantity)
+    ends = f"{percent(-band.low)} less to {percent(band.high)} more {quantities()[quantity].of} than predicted"
     found = statistics([each.row for each in similar])
     error = f": median error {percent(found.median)}" if found else ""
     return Table(

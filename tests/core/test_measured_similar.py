@@ -8,6 +8,7 @@ from tests.core.plans import with_all
 from triledger.core import evaluate, load_scenario
 from triledger.core.figures.measured import measured_like
 from triledger.core.measured.errors import shipped_errors
+from triledger.core.measured.likeness import quantities, results_of
 from triledger.core.measured.similar import most_similar
 from triledger.core.measured.tables import similar_table, sources_table
 from triledger.core.measured.validation import Validation
@@ -59,7 +60,7 @@ def test_memory_of_a_plan_is_compared_with_that_of_runs(preset: str, quantity: s
     similar = most_similar(report.scenario, 12, quantity)
     assert {each.row.quantity for each in similar} == {quantity}
     assert "serving.concurrency" not in {difference.path for each in similar for difference in each.differences}
-    (note,) = similar_table(report, similar).notes
+    (note,) = similar_table(report, quantity, similar).notes
     assert "more memory than predicted" in note
     assert "this plan" in {mark.name for mark in measured_like(report, similar).marks}
 
@@ -88,10 +89,27 @@ def test_the_chart_brings_out_the_runs_like_the_plan_in_their_crowd() -> None:
 def test_the_tables_are_made_of_the_rows() -> None:
     report = evaluate(load_scenario("70b-bf16-8xa100-serve"))
     similar = most_similar(report.scenario, 5)
-    table = similar_table(report, similar)
+    table = similar_table(report, "pace", similar)
     assert len(table.rows) == 5
     assert all(len(table.texts(row)) == len(table.columns) for row in table.rows)
     assert "published runs" in table.notes[0]
     sources = sources_table(shipped_errors())
     counts = [row[2] for row in sources.rows]
     assert sum(counts) == len(shipped_errors()) == sources.totals[0][2]
+
+
+def test_every_result_that_is_a_measured_figure_is_one_of_a_report() -> None:
+    presets = {"training": "7b-8xa100-train", "serving": "70b-bf16-8xa100-serve"}
+    reports = {kind: evaluate(load_scenario(preset)) for kind, preset in presets.items()}
+    for quantity in quantities().values():
+        for results in (quantity.results, *filter(None, quantity.metrics.values())):
+            predicted, *ends = (reports[quantity.kind][key] for key in results)
+            assert min(ends) <= predicted <= max(ends)
+    assert results_of("decode rate") is None
+    assert results_of("unheard of") is None
+
+
+def test_where_no_run_is_like_a_plan_its_table_has_no_rows() -> None:
+    table = similar_table(evaluate(load_scenario("7b-8xa100-train")), "step", [])
+    assert table.rows == ()
+    assert "published runs" in table.notes[0]
