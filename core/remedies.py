@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from .catalogue import table
 from .ledgers import fit
 from .ledgers import training_memory as held
 from .ledgers.usable import usable_memory
 from .legality import allowed, legal
 from .machine.device import machine_of
 from .machine.rates import rates
-from .model.traits import traits
+from .node_edits import over_nodes, usual_node
 from .numeric import Number
 from .report import Edit, Report
 from .scenario import Scenario
 from .scenario_model import model_of
 from .training.layout import layout_of
 from .training.step import balanced, time_parts
+from .traits import traits
 from .units import format_quantity
 
 MOST_EDITS = 3
 #: Most changes that one edit combines, and most that are tried as its last.
 _MOST_COMBINED, _MOST_TRIED = 3, 5
-#: GPUs of a node, and pipeline stages to try where no change on the GPUs there are is enough.
-_NODE, _STAGES = 8, (1, 2, 4, 8, 16, 32)
+#: Pipeline stages to try where no change on the GPUs there are is enough.
+_STAGES = (1, 2, 4, 8, 16, 32)
 #: How far the number of GPUs may move.
 _REACH = 16
 
@@ -96,7 +96,7 @@ def _candidates(scenario: Scenario) -> Iterator[Edit]:
     for size in sorted({int(training.micro_batch) // 2, 1}, reverse=True):
         if 0 < size < training.micro_batch:
             yield Edit(f"Micro-batch {size}", (("training.micro_batch", size),))
-    if scenario.fp8.cache_weights and table("precisions")[training.precision]["cast"]:
+    if scenario.fp8.cache_weights and "low precision" in traits(scenario):
         yield Edit("No 8-bit weights kept", (("fp8.cache_weights", False),))
     if training.recompute != "full":
         yield Edit("Full recompute", (("training.recompute", "full"),))
@@ -114,7 +114,7 @@ def _candidates(scenario: Scenario) -> Iterator[Edit]:
 def _of_kinds(scenario: Scenario) -> Iterator[Edit]:
     """Changes that only layers of some kinds know."""
     experts, ep = int(scenario.model.experts), int(scenario.parallelism.ep)
-    if scenario.training.recompute in ("none", "selective") and "latent" in traits(scenario.model):
+    if scenario.training.recompute in ("none", "selective") and "latent" in traits(scenario):
         yield Edit("Recompute what latents expand to", (("training.recompute", "selective-up"),))
     for wider in (2 * ep, 4 * ep):
         if experts and experts % wider == 0:
@@ -152,19 +152,9 @@ def _combined(scenario: Scenario, edits: list[Edit], tight: bool) -> Edit | None
 
 def _more_nodes(scenario: Scenario, tight: bool) -> Edit | None:
     """Tensor parallel over all of a node and a stage on each of the fewest nodes that hold the plan."""
-    cluster = scenario.cluster
-    node = int(min(cluster.accelerator.link.domain, _NODE))
-    for stages in _STAGES:
-        gpus = node * stages
-        if gpus <= cluster.gpus:
-            continue
-        layout = (("parallelism.tp", node), ("parallelism.sp", True), ("parallelism.pp", stages))
-        edit = Edit(
-            f"TP {node}, PP {stages} on {gpus} GPUs", (*layout, ("cluster.gpus", gpus), ("cluster.gpus_per_node", node))
-        )
-        if _after(scenario, edit, tight) <= 0:
-            return edit
-    return None
+    node = int(min(scenario.cluster.accelerator.link.domain, usual_node()))
+    edits = over_nodes(scenario.cluster, node, _STAGES, (("parallelism.sp", True),))
+    return next((edit for edit in edits if _after(scenario, edit, tight) <= 0), None)
 
 
 def _joined(first: Edit, edits: list[Edit]) -> Iterator[tuple[Edit, Edit]]:

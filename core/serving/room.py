@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ledgers.serving_memory import serving_memory
 from ..legality import violations
+from ..node_edits import over_nodes, usual_node
 from ..numeric import is_array
 from ..report import Edit
 from ..scenario import Scenario
@@ -73,15 +74,9 @@ def wider_groups(scenario: Scenario) -> Iterator[Edit]:
 def _more_nodes(scenario: Scenario) -> Iterator[Edit]:
     """Tensor parallel over all of a node, and a stage on each of several."""
     parallel, cluster = scenario.parallelism, scenario.cluster
-    node = int(min(cluster.accelerator.link.domain, max(cluster.gpus_per_node, 8)))
-    for stages in _NODES:
-        gpus = node * stages
-        if parallel.tp <= node and stages > parallel.pp and gpus > cluster.gpus:
-            layout = (("parallelism.tp", node), ("parallelism.pp", stages))
-            yield Edit(
-                f"TP {node}, PP {stages} on {gpus} GPUs",
-                (*layout, ("cluster.gpus", gpus), ("cluster.gpus_per_node", node)),
-            )
+    node = int(min(cluster.accelerator.link.domain, max(cluster.gpus_per_node, usual_node())))
+    if parallel.tp <= node:
+        yield from over_nodes(cluster, node, [stages for stages in _NODES if stages > parallel.pp])
 
 
 def own_sequences(scenario: Scenario) -> Iterator[Edit]:
