@@ -208,10 +208,6 @@ class RankParameters:
         experts = [gathered_experts(routed, self.expert_shards) for routed in self.routed]
         return tuple(map(add_parameters, common, experts))
 
-    def gathered_on(self, stage: Number) -> Number:
-        """Parameters of the blocks of a stage that ZeRO-3 gathers on a rank."""
-        return self.with_modules(stage, self.gathered_blocks)
-
     def matrices_on(self, stage: Number) -> Number:
         """Parameters in the matrices of the blocks of a stage on a rank, routed experts apart."""
         return self.with_modules(stage, self.common_matrices)

@@ -48,16 +48,12 @@ class Check(NamedTuple):
     message: Callable[[], str]
 
 
-def kinds_of(spec: ModelSpec) -> set[tuple[str, str]]:
-    """The kinds of layers by name: (mixer, feed-forward part)."""
-    return {_kind(spec, run) for run in _runs(spec)}
-
-
 def _runs(spec: ModelSpec) -> tuple[LayerRun, ...]:
     return tuple(dict.fromkeys(spec.runs)) or (LayerRun(),)
 
 
 def _kind(spec: ModelSpec, run: LayerRun) -> tuple[str, str]:
+    """A kind of layers by name: (mixer, feed-forward part)."""
     mixer = run.mixer or ("latent" if present(spec.kv_rank) else "attention")
     return mixer, run.feed_forward or ("experts" if present(spec.experts) else "dense")
 

@@ -54,7 +54,7 @@ def evaluate_training(scenario: Scenario, model: Model) -> Sheet:
     memory = held.TrainingMemory(scenario, model, layout)
     step = step_time(scenario, model, layout, memory, parts, machine)
     sheet = Sheet(not_counted=NOT_COUNTED)
-    flops = _compute(sheet.values, scenario, model, layout)
+    flops = _compute(sheet.values, scenario, model)
     _memory(sheet, scenario, layout, memory, constants)
     rows, step = delayed(traffic(scenario, model, layout, step), step, scenario.reliability)
     sent = _communication(sheet, rows)
@@ -64,7 +64,7 @@ def evaluate_training(scenario: Scenario, model: Model) -> Sheet:
     return sheet
 
 
-def _compute(values: dict[str, Any], scenario: Scenario, model: Model, layout: Layout) -> Number:
+def _compute(values: dict[str, Any], scenario: Scenario, model: Model) -> Number:
     training = scenario.training
     ledger = compute.forward_ledger(model, training.sequence_length)
     tokens = step_tokens(training.global_batch, training.sequence_length)
