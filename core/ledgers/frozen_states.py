@@ -107,13 +107,12 @@ class FrozenStates:
             head = column_adapter(adapters.rank, model.width, states.rank.vocabulary, layout.tensor, self.last)
             common = add_parameters(common, head)
         if not states.rank.any_routed:
-            return Held(common, 0.0, common)
+            return Held.of(common)
         experts = layout.expert, layout.expert_tensor
         each = [
             layers_parameters(n, routed_adapters(b, adapters, *experts)) for n, b in zip(layers, blocks, strict=True)
         ]
-        routed = reduce(add_parameters, each)
-        return Held(common, routed, add_parameters(common, routed))
+        return Held.of(common, reduce(add_parameters, each))
 
     def _frozen_bytes(self, matrices: Number, parameters: Number, width: float) -> Number:
         """Bytes of some frozen parameters, with those of matrices in `width` bytes."""

@@ -94,6 +94,13 @@ class Held(NamedTuple):
     routed: Number
     total: Number
 
+    @classmethod
+    def of(cls, common: Number, routed: Number | None = None) -> Held:
+        """Both added up; None: there are no routed experts, or none of them count."""
+        if routed is None:
+            return cls(common, 0.0, common)
+        return cls(common, routed, add_parameters(common, routed))
+
 
 class States:
     """What the states of any stage depend on."""
@@ -108,11 +115,7 @@ class States:
 
     def held(self, stage: Number) -> Held:
         """Parameters a rank of the stage holds."""
-        common = self.rank.common_on(stage)
-        if not self.rank.any_routed:
-            return Held(common, 0.0, common)
-        routed = self.rank.routed_on(stage)
-        return Held(common, routed, add_parameters(common, routed))
+        return Held.of(self.rank.common_on(stage), self._routed(stage))
 
     def owned(self, held: Held) -> Held:
         """Of what a rank holds, what it keeps gradients and states of: half where another rank holds the same."""
@@ -138,11 +141,10 @@ class States:
 
     def matrices(self, stage: Number) -> Held:
         """Parameters in the matrices of blocks, of those that a rank of the stage holds."""
-        common = self.rank.matrices_on(stage)
-        if not self.rank.any_routed:
-            return Held(common, 0.0, common)
-        routed = self.rank.routed_on(stage)
-        return Held(common, routed, add_parameters(common, routed))
+        return Held.of(self.rank.matrices_on(stage), self._routed(stage))
+
+    def _routed(self, stage: Number) -> Number | None:
+        return self.rank.routed_on(stage) if self.rank.any_routed else None
 
     def cast_weights(self, stage: Number) -> Number:
         """Low-precision weights of a stage that are held all step: no copies of blocks that ZeRO-3 releases."""
@@ -231,7 +233,7 @@ class TrainedStates:
         if states.low is None or not states.low.alone:
             return psi
         common = outer_parameters(psi.common, states.rank.matrices_on(self.stage))
-        return Held(common, 0.0, common)
+        return Held.of(common)
 
     def _weights(self, psi: Held) -> Number:
         states, width = self.states, self.states.widths.weights
@@ -247,9 +249,9 @@ class TrainedStates:
             return states.optimizer_state(widths.variance, self.trained)
         if widths.second == "outer":
             common = outer_parameters(self.psi.common, rank.matrices_on(self.stage))
-            return states.optimizer_state(widths.variance, states.owned(Held(common, 0.0, common)))
+            return states.optimizer_state(widths.variance, states.owned(Held.of(common)))
         common, routed = rank.factored_on(self.stage)
-        held = Held(common, routed, add_parameters(common, routed)) if rank.any_routed else Held(common, 0.0, common)
+        held = Held.of(common, routed if rank.any_routed else None)
         return states.optimizer_state(widths.variance, states.owned(held))
 
     def _gradients(self) -> Number:
