@@ -119,9 +119,14 @@ class Layout:
         return self.schedule == BOTH_WAYS
 
     @property
+    def turns(self) -> bool:
+        """Whether the pipeline turns on its last rank, so that a rank holds two chunks of its own (ZB-V)."""
+        return self.schedule == TWO_CHUNKS
+
+    @property
     def one_rank_ends(self) -> bool:
         """Whether the first and the last stage of several are on one rank."""
-        return self.schedule in (TWO_CHUNKS, BOTH_WAYS)
+        return self.turns or self.both_ways
 
 
 def _stages(scenario: Scenario) -> Stages:

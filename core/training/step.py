@@ -185,8 +185,7 @@ def tied_bytes(width: Number, embedding: Number) -> Number:
 
 def _tied(model: Model, layout: Layout, memory: TrainingMemory, machine: Machine) -> tuple[Number, Number]:
     """All-reduce of a tied embedding's gradient between the first and the last stage."""
-    one_stage = layout.one_rank_ends and not layout.both_ways
-    one_stage = one_stage or (not is_array(layout.pipeline) and layout.pipeline == 1)
+    one_stage = layout.turns or (not is_array(layout.pipeline) and layout.pipeline == 1)
     if not model.spec.tied or memory.adapters or one_stage:
         return 0.0, 0.0
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)

@@ -182,7 +182,7 @@ def sent_in_passes(sent: Number, forward: Number, backward: Number) -> Number:
 
 def _pipeline_row(layout: Layout, step: StepTime, model: Model) -> Row:
     pipe = step.pipeline
-    crossings = turning_crossings if layout.one_rank_ends and not layout.both_ways else boundary_crossings
+    crossings = turning_crossings if layout.turns else boundary_crossings
     count = crossings(layout.pipeline, layout.virtual, layout.micro_batches)
     sent = times_bytes(count, boundary_bytes(layout.tokens, model.hidden, layout.tensor))
     inside = in_one_domain(layout.tensor, layout.context, layout.data, layout.pipeline, layout.fabric.domain)
