@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numeric import Number, maximum, minimum, where
+from ..numeric import Number, is_array, maximum, minimum, where
 from ..terms import formula
 
 _POINTWISE = "bytes read and written by fused 16-bit kernels, counted"
@@ -133,3 +133,8 @@ def received_tokens(micro_batch: Number, passed: Number, context_parallel: Numbe
 def only_with(there: Number, seconds: Number) -> Number:
     """Time of what is done where there is something to do it with."""
     return where(there > 0, seconds, 0.0)
+
+
+def where_there(there: Number, seconds: Number) -> Number:
+    """Time of what some of many plans do, none in the others; a single plan asks only where it does it."""
+    return only_with(there, seconds) if is_array(there) else seconds

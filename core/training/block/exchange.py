@@ -17,9 +17,9 @@ from ..overlap import (
     exposed_ring,
     half,
     mean_head,
-    only_with,
     pointwise_bytes,
     ring_seconds,
+    where_there,
 )
 from .passes import Pass
 from .work import Work
@@ -109,48 +109,41 @@ def _exchange(work: Work, heads: Number, width: Number, tokens: Number) -> Numbe
 
 def with_context_traffic(work: Work, forward: Pass, backward: Pass) -> tuple[Pass, Pass]:
     """Exposed traffic of keys and values, or of the heads that change places."""
-    layout, rates = work.layout, work.machine.rates
+    layout = work.layout
     found = passing(work)
     if found is None or (not is_array(layout.context) and layout.context == 1):
         return forward, backward
     mixer, heads = found
     if layout.context_scheme == "ulysses":
-        exchanged = exchanged_kv_heads(heads.keys, layout.context)
-        width = mean_head(heads.key_dim, heads.value_dim)
-        keys = layout.tokens if mixer.masked else work.image_tokens
-        both = add_seconds(
-            _exchange(work, heads.queries, width, layout.tokens), _exchange(work, exchanged, width, keys)
-        )
-        cost = work.seen(times_seconds(2.0, both))
-        return (
-            replace(forward, context=cost, context_traffic=cost),
-            replace(backward, context=cost, context_traffic=cost),
-        )
+        cost = _heads_change_places(work, mixer, heads)
+        return _wholly_exposed(forward, cost), _wholly_exposed(backward, cost)
     passed = passed_tokens(work, mixer)
     if not present(passed):
         return forward, backward
-
-    def some(seconds: Number) -> Number:
-        return only_with(passed, seconds) if is_array(passed) else seconds
-
     gather = collective("all-gather", _keys_and_values(work, mixer), layout.context_group, layout.fabric)
-    ahead = some(gather.seconds)
+    ahead = where_there(passed, gather.seconds)
     back = times_seconds(2.0, ahead)
     if layout.context_scheme == "all-gather":
-        return (
-            replace(forward, context=ahead, context_traffic=ahead),
-            replace(backward, context=back, context_traffic=back),
-        )
-    context, kappa, launch = layout.context, rates.kappa, rates.t_k
-    return (
-        replace(
-            forward,
-            context=some(exposed_ring(ahead, forward.attention, context, kappa, 4, launch)),
-            context_traffic=some(ring_seconds(ahead, context, 4, launch)),
-        ),
-        replace(
-            backward,
-            context=some(exposed_ring(back, backward.attention, context, kappa, 8, launch)),
-            context_traffic=some(ring_seconds(back, context, 8, launch)),
-        ),
-    )
+        return _wholly_exposed(forward, ahead), _wholly_exposed(backward, back)
+    return _behind_attention(work, forward, passed, ahead, 4), _behind_attention(work, backward, passed, back, 8)
+
+
+def _heads_change_places(work: Work, mixer: Mixer, heads: Heads) -> Number:
+    """Seconds in which ranks get whole sequences of some heads, and give them back."""
+    layout, width = work.layout, mean_head(heads.key_dim, heads.value_dim)
+    exchanged = exchanged_kv_heads(heads.keys, layout.context)
+    keys = layout.tokens if mixer.masked else work.image_tokens
+    both = add_seconds(_exchange(work, heads.queries, width, layout.tokens), _exchange(work, exchanged, width, keys))
+    return work.seen(times_seconds(2.0, both))
+
+
+def _wholly_exposed(block: Pass, seconds: Number) -> Pass:
+    return replace(block, context=seconds, context_traffic=seconds)
+
+
+def _behind_attention(work: Work, block: Pass, passed: Number, seconds: Number, launches: int) -> Pass:
+    """A pass in which what goes around a ring of ranks hides behind the attention kernel."""
+    context, rates = work.layout.context, work.machine.rates
+    exposed = exposed_ring(seconds, block.attention, context, rates.kappa, launches, rates.t_k)
+    traffic = ring_seconds(seconds, context, launches, rates.t_k)
+    return replace(block, context=where_there(passed, exposed), context_traffic=where_there(passed, traffic))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from ...ledgers.compute import passes_latents
 from ...machine.device import Machine
 from ...model.kinds.mixer import Matrix
-from ...numeric import Number, is_array
+from ...numeric import Number
 from ...sums import add_seconds, total_seconds
-from ..overlap import elements, only_with, per_micro_batch, pointwise_bytes, received_tokens
+from ..overlap import elements, per_micro_batch, pointwise_bytes, received_tokens, where_there
 from ..projections import projections
 from .exchange import passed_tokens
 from .passes import Product
@@ -78,7 +78,7 @@ def _product(work: Work, matrix: Matrix, rows: Number) -> Product:
 
 def _some(matrix: Matrix, rows: Number, seconds: Number) -> Number:
     """Seconds of a kernel; none in those of many plans that have no such rows."""
-    return only_with(rows, seconds) if is_array(rows) and (matrix.of_images or matrix.received) else seconds
+    return where_there(rows, seconds) if matrix.of_images or matrix.received else seconds
 
 
 def _received(work: Work) -> list[Product]:

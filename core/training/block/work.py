@@ -10,10 +10,10 @@ from ...catalogue import table
 from ...ledgers.adapters import Adapters, adapters_of
 from ...machine.device import NOTHING, Kernel, Machine
 from ...model.layers import Block
-from ...numeric import Number, is_array
+from ...numeric import Number
 from ...scenario import Overlap, Scenario, Training
 from ..layout import Layout, rank_tokens
-from ..overlap import elements, only_with
+from ..overlap import elements, where_there
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ class Work:
 
     def seen(self, seconds: Number) -> Number:
         """Time that images take; nothing in those of many plans that have none."""
-        images = self.block.mixer.images
-        return only_with(images, seconds) if is_array(images) else seconds
+        return where_there(self.block.mixer.images, seconds)
 
     @cached_property
     def residual(self) -> Number:
