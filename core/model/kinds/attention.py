@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...numeric import Number, maximum
 from ...terms import Datum, formula, traced
 from .. import parameters as count
-from .mixer import Heads, Matrix, Mixer, Stream, pairs_flops, present
+from .mixer import Heads, Matrix, Mixer, Stream, kv_of_heads, pairs_flops, present
 from .pairs import causal_pairs, chunked, passed_in_chunks, passed_in_windows, windowed
 
 
@@ -33,12 +33,6 @@ def width_of_heads(heads: Number, head_dim: Number) -> Number:
 def qkv_width(heads: Number, kv_heads: Number, head_dim: Number, value_dim: Number, gate: Number) -> Number:
     """Width of the fused query, key and value projection on one rank; an output gate is as wide as the queries."""
     return ((1 + gate) * heads + kv_heads) * head_dim + kv_heads * value_dim
-
-
-@formula("KV", "elements", "Shazeer 2019, arXiv 1911.02150; grouped heads: Ainslie 2023, arXiv 2305.13245")
-def kv_of_heads(kv_heads: Number, head_dim: Number, value_dim: Number) -> Number:
-    """Cached elements of one token in one layer: a key and a value for each of their heads."""
-    return kv_heads * (head_dim + value_dim)
 
 
 @formula("F_pair", "FLOP", "two products for each pair and head: of width d for scores, of width d_v for values")

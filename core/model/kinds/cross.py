@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...numeric import Number, maximum
 from ...terms import formula
-from .attention import GroupedAttention, kv_of_heads, width_of_heads
-from .mixer import Heads, Matrix, Stream, present
+from .attention import GroupedAttention, width_of_heads
+from .mixer import Heads, Matrix, Stream, kv_of_heads, present
 from .pairs import cross_pairs
 
 _SOURCE = "arXiv 2407.21783, section 7.1"

@@ -67,10 +67,10 @@ class Heads(NamedTuple):
     value_dim: Number
 
 
-@formula("n·(d + d_v)", "elements")
-def elements_of_heads(heads: Number, key_dim: Number, value_dim: Number) -> Number:
-    """Elements of the keys and values of one token on one rank."""
-    return heads * (key_dim + value_dim)
+@formula("KV", "elements", "Shazeer 2019, arXiv 1911.02150; grouped heads: Ainslie 2023, arXiv 2305.13245")
+def kv_of_heads(kv_heads: Number, head_dim: Number, value_dim: Number) -> Number:
+    """Elements of one token in one layer, cached or passed on: a key and a value for each of their heads."""
+    return kv_heads * (head_dim + value_dim)
 
 
 class Mixer(ABC):
@@ -203,7 +203,7 @@ class Mixer(ABC):
     def passed_on(self, tp: Number, latent: bool) -> Number:
         """Elements of a key that context parallel ranks pass on: of the heads of one rank, or what makes them."""
         heads = self.heads_on(tp)
-        return elements_of_heads(heads.keys, heads.key_dim, heads.value_dim) if heads else 0.0
+        return kv_of_heads(heads.keys, heads.key_dim, heads.value_dim) if heads else 0.0
 
     def received_through(self, tp: Number) -> Matrix | None:
         """The matrix of one rank that makes keys and values of heads from latents; None where there is none."""
