@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     if scenario.serving.output_tokens < 1:
         raise InputError("serving.output_tokens: a simulated benchmark needs answers (1 or more does)")
     plan = plan_of(scenario, model_of(scenario))
-    if plan.memory.held_requests(scenario.serving) < 1:
+    if plan.memory.held_requests < 1:
         print(f"triledger: {scenario.name}: {NO_ROOM[0].lower()}{NO_ROOM[1:-1]}", file=sys.stderr)
         return 1
     arrive = scenario.serving.request_rate > 0

@@ -32,7 +32,7 @@ def concurrency_sweep(scenario: Scenario) -> Scenario:
     own = int(scenario.serving.concurrency)
     last = max(_LEAST, own * _BEYOND)
     memory = serving_memory(scenario, model_of(scenario), settings_of(scenario))
-    full = int(memory.held_requests(scenario.serving))
+    full = int(memory.held_requests)
     values = {own, *(2**k for k in range(last.bit_length()) if 2**k <= last), *({full} if 0 < full < last else ())}
     return scenario.with_("serving.concurrency", np.array(sorted(values), dtype=float))
 

@@ -1,21 +1,24 @@
 """Memory of one device of a serving engine: weights, what the engine sets aside, and the cache that is left.
 
-Sources: paging of the cache, Kwon 2023 (PagedAttention, arXiv 2309.06180); budgets by the engines' own start-up code.
+Source: budgets by the engines' own start-up code.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ..model.layers import Model
-from ..numeric import Number, ceil, floor, is_array, largest, maximum, minimum, where
+from ..numeric import Number, ceil, floor, is_array, maximum, minimum, where
 from ..scenario import Scenario, Serving
 from ..serving.expert_ranks import expert_ranks
 from ..serving.settings import Settings
+from ..serving.steady import whole_sequence
 from ..terms import formula
 from .serving_activations import activations
-from .serving_cache import SequenceCache, paged_tokens
+from .serving_cache import SequenceCache
+from .serving_pool import CachePool, Sized
 from .serving_sharing import Sharing
 from .serving_stages import stages_of
 from .serving_weights import serving_weights
@@ -23,12 +26,6 @@ from .usable import usable_memory
 
 #: Share of what the engine may use above which a plan is called tight.
 TIGHT = 0.92
-
-
-@formula("KV_all", "B")
-def cache_bytes(sequences: Number, each: Number) -> Number:
-    """Cache of the sequences of an engine on one device, each at full length."""
-    return sequences * each
 
 
 @formula("S", "sequences", "engine defaults by memory of the device")
@@ -59,52 +56,10 @@ def budget_of_free(
     return utilization * (usable - weights - activations - workspace)
 
 
-@formula("pool", "tokens", "PagedAttention, arXiv 2309.06180")
-def pool_tokens(budget: Number, per_token: Number, block: Number) -> Number:
-    """Tokens that the cache of one engine holds, in whole blocks."""
-    return floor(maximum(budget, 0.0) / (block * per_token)) * block
-
-
-@formula("pool", "tokens", "in sequences of full length: windows and states do not grow with each token")
-def uneven_pool_tokens(budget: Number, sequence: Number, tokens: Number, block: Number) -> Number:
-    """Tokens that the cache of one engine holds where they do not all take the same."""
-    return floor(maximum(budget, 0.0) / sequence * tokens / block) * block
-
-
-@formula("B", "sequences")
-def held_tokens(pool: Number, tokens: Number) -> Number:
-    """Sequences of some tokens that the cache of one engine holds."""
-    return pool / tokens
-
-
-@formula("B", "sequences")
-def held_bytes(budget: Number, each: Number) -> Number:
-    """The same where tokens do not all take the same."""
-    return maximum(budget, 0.0) / each
-
-
-@formula("pool", "tokens")
-def tokens_of(sequences: Number, tokens: Number) -> Number:
-    """Tokens of some sequences."""
-    return sequences * tokens
-
-
-@formula("B_max", "sequences")
-def full_sequences(pool: Number, tokens: Number) -> Number:
-    """Sequences of full length that the cache of one engine is sure to hold."""
-    return floor(pool / tokens)
-
-
 @formula("n", "tokens")
 def planned_length(context: Number, prompt: Number, output: Number) -> Number:
     """Length of the longest sequence that is planned, or of a request where that is longer."""
     return maximum(context, prompt + output)
-
-
-@formula("n", "tokens")
-def whole_request(prompt: Number, output: Number) -> Number:
-    """Length of a request with its whole answer."""
-    return prompt + output
 
 
 @formula("B_max", "sequences")
@@ -177,174 +132,122 @@ def mean_sequences_each(concurrency: Number, busy: Number) -> Number:
 class ServingMemory:
     """Bytes of the fullest device, and what the cache of an engine holds in tokens and sequences."""
 
+    #: The load that the memory is for.
+    serving: Serving
     replicas: Number
-    #: Engines that have a request, and requests of one of them in the mean.
-    busy: Number
-    asked: Number
-    #: Requests of the fullest engine.
-    sequences: Number
     weights: Number
     #: Weights of a tensor parallel rank over all stages.
     pass_weights: Number
     activations: Number
     workspace: Number
-    kv_cache: Number
-    #: Cache of a token and of a sequence in the whole model, and of a token on one device.
+    #: Cache of a token and of a sequence in the whole model.
     kv_per_token: Number
     kv_per_sequence: Number
-    kv_per_token_per_gpu: Number
     #: Cache of a token of images in the whole model; 0 where no layer attends across to images.
     kv_per_image_token: Number
     usable: Number
-    kv_budget: Number
-    pool: Number
-    #: Sequences of the longest length, and of the requests where these are longer.
-    full_sequences: Number
-    long_sequences: Number
     most_sequences: Number
-    total: Number
-    headroom: Number
-    #: Cache of a sequence of the longest length, or of a request that is longer, on the fullest device.
-    sequence: Number
-    #: The caches of the stages, of which the fullest counts.
-    caches: tuple[SequenceCache, ...]
-    sharing: Sharing
+    cache: CachePool
 
     def for_requests(self, concurrency: Number) -> ServingMemory:
         """The memory of the same plan with another number of requests."""
-        held = (self.sequence, self.caches, self.sharing, self.kv_budget)
-        return replace(
-            self, **_load(concurrency, self.replicas, *held, (self.weights, self.activations, self.workspace))
-        )
+        return replace(self, serving=replace(self.serving, concurrency=concurrency))
 
-    @property
-    def even(self) -> bool:
-        """Whether every token takes the same."""
-        return all(cache.even for cache in self.caches)
+    @cached_property
+    def busy(self) -> Number:
+        """Engines that have a request."""
+        return busy_engines(self.serving.concurrency, self.replicas)
 
-    def room(self, tokens: Number) -> Number:
-        """Tokens that the cache of one engine holds in sequences of so many, beside those that they share."""
-        pool, own = self.sharing.beside(self.pool, tokens)
-        return pool if self.even else tokens_of(self.held(tokens), own)
+    @cached_property
+    def asked(self) -> Number:
+        """Requests of a busy engine in the mean."""
+        return mean_sequences_each(self.serving.concurrency, self.busy)
 
-    def held(self, tokens: Number) -> Number:
-        """Sequences of some tokens that the cache of one engine holds, parts of one included."""
-        if self.even:
-            return held_tokens(*self.sharing.tokens(self.pool, tokens))
-        sequence = self.sharing.with_draft(
-            largest(cache.sequence(self.sharing.length(tokens)) for cache in self.caches)
-        )
-        return held_bytes(*self.sharing.bytes(self.kv_budget, sequence, self.caches))
+    @cached_property
+    def sequences(self) -> Number:
+        """Requests of the fullest engine."""
+        return most_sequences_each(self.serving.concurrency, self.replicas)
 
-    def held_requests(self, serving: Serving) -> Number:
+    @cached_property
+    def kv_cache(self) -> Number:
+        """Cache of the requests of the fullest engine, each at the longest length that is planned or its own."""
+        return self.cache.all_of(self.sequences, self._longest)
+
+    @cached_property
+    def total(self) -> Number:
+        """Memory of one device with these requests."""
+        return total_bytes(self.weights, self.kv_cache, self.activations, self.workspace)
+
+    @cached_property
+    def headroom(self) -> Number:
+        """What these requests leave of the cache's budget."""
+        return headroom_bytes(self.cache.budget, self.kv_cache)
+
+    @cached_property
+    def full_sequences(self) -> Number:
+        """Sequences of the longest length that one engine is sure to hold."""
+        return self.cache.full(self.cache.planned)
+
+    @cached_property
+    def held_requests(self) -> Number:
         """Requests at their full length, or at the longest that is planned, that all engines hold at once."""
-        length = planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
-        return all_sequences(whole_sequences(self.long_sequences, self.held(length)), self.replicas)
+        longest = self._longest
+        full = self.full_sequences if longest is self.cache.planned else self.cache.full(longest)
+        return all_sequences(whole_sequences(full, self.cache.held(self._length)), self.replicas)
 
-    def own_requests(self, serving: Serving) -> Number:
+    @cached_property
+    def own_requests(self) -> Number:
         """Requests at their own length that all engines hold at once, though longer ones are planned."""
-        length = whole_request(serving.prompt_tokens, serving.output_tokens)
-        return all_sequences(whole_sequences(self.pool, self.held(length)), self.replicas)
+        length = whole_sequence(self.serving.prompt_tokens, self.serving.output_tokens)
+        return all_sequences(whole_sequences(self.cache.tokens, self.cache.held(length)), self.replicas)
+
+    @cached_property
+    def _length(self) -> Number:
+        serving = self.serving
+        return planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
+
+    @cached_property
+    def _longest(self) -> Sized:
+        """A sequence of the longest length, or a request that is longer."""
+        if is_array(self._length) or self._length > self.serving.max_context:
+            return self.cache.sequence(self._length)
+        return self.cache.planned
 
 
 def serving_memory(scenario: Scenario, model: Model, settings: Settings) -> ServingMemory:
     """The memory ledger of a serving scenario."""
-    sharing = Sharing.of(scenario, settings)
     serving, parallel, engine = scenario.serving, scenario.parallelism, settings.engine
-    device, blocks = scenario.cluster.accelerator, [block for _, block in model.groups]
+    sharing, usable = Sharing.of(scenario, settings), usable_memory(scenario.cluster.accelerator)
     weights, passed = serving_weights(scenario, model, settings)
-    layers = [count for count, _ in model.groups]
-    whole = SequenceCache(layers, blocks, settings.kv, 1, engine.block)
-    caches = tuple(
-        SequenceCache(stage, blocks, settings.kv, parallel.tp, engine.block)
-        for stage in stages_of(model, parallel.pp)[0]
-    )
-    tokens, sequence = _sequence(serving.max_context, sharing, caches, engine.block)
-    each = largest(cache.token() for cache in caches)
-    engines = replicas(scenario.cluster.gpus, parallel.tp, parallel.pp)
-    most = _most_sequences(scenario, settings)
+    weights, most = sharing.with_draft(weights), _most_sequences(scenario, settings)
     aside = activations(scenario, model, settings, most)
     workspace = workspace_bytes(engine.overhead, engine.tp_overhead, expert_ranks(scenario).ranks)
-    usable = usable_memory(device)
     budget = budget_of_free if engine.pool_of_free else budget_of_device
-    weights = sharing.with_draft(weights)
-    kv_budget = budget(usable, serving.memory_utilization, weights, aside, workspace)
-    if all(cache.even for cache in caches):
-        pool = pool_tokens(kv_budget, sharing.with_draft(each), engine.block)
-    else:
-        pool = uneven_pool_tokens(kv_budget, sequence, tokens, engine.block)
-    full = long = _full(pool, tokens, kv_budget, sequence, sharing, caches)
-    longest = planned_length(serving.max_context, serving.prompt_tokens, serving.output_tokens)
-    if is_array(longest) or longest > serving.max_context:
-        tokens, sequence = _sequence(longest, sharing, caches, engine.block)
-        long = _full(pool, tokens, kv_budget, sequence, sharing, caches)
+    layers, blocks = zip(*model.groups, strict=True)
+    whole = SequenceCache(layers, blocks, settings.kv, 1, engine.block)
     return ServingMemory(
-        replicas=engines,
+        serving=serving,
+        replicas=replicas(scenario.cluster.gpus, parallel.tp, parallel.pp),
         weights=weights,
         pass_weights=passed,
         activations=aside,
         workspace=workspace,
         kv_per_token=whole.token(),
         kv_per_sequence=whole.sequence(serving.max_context),
-        kv_per_token_per_gpu=each,
         kv_per_image_token=whole.image_token(layers, blocks),
         usable=usable,
-        kv_budget=kv_budget,
-        pool=pool,
-        full_sequences=full,
-        long_sequences=long,
         most_sequences=most,
-        sequence=sequence,
-        caches=caches,
-        sharing=sharing,
-        **_load(serving.concurrency, engines, sequence, caches, sharing, kv_budget, (weights, aside, workspace)),
+        cache=CachePool(
+            tuple(
+                SequenceCache(stage, blocks, settings.kv, parallel.tp, engine.block)
+                for stage in stages_of(model, parallel.pp)[0]
+            ),
+            sharing,
+            engine.block,
+            budget(usable, serving.memory_utilization, weights, aside, workspace),
+            serving.max_context,
+        ),
     )
-
-
-def _sequence(
-    length: Number, sharing: Sharing, caches: tuple[SequenceCache, ...], block: Number
-) -> tuple[Number, Number]:
-    """Tokens of a sequence in whole blocks, and its cache on the fullest device."""
-    length = sharing.length(length)
-    cache = largest(cache.sequence(length) for cache in caches)
-    return paged_tokens(length, block), sharing.with_draft(cache)
-
-
-def _full(
-    pool: Number,
-    tokens: Number,
-    budget: Number,
-    sequence: Number,
-    sharing: Sharing,
-    caches: tuple[SequenceCache, ...],
-) -> Number:
-    """Sequences of some tokens that the cache of one engine is sure to hold."""
-    if all(cache.even for cache in caches):
-        return full_sequences(*sharing.beside(pool, tokens))
-    return full_sequences(*sharing.bytes(maximum(budget, 0.0), sequence, caches))
-
-
-def _load(
-    concurrency: Number,
-    engines: Number,
-    sequence: Number,
-    caches: tuple[SequenceCache, ...],
-    sharing: Sharing,
-    budget: Number,
-    fixed: tuple[Number, Number, Number],
-) -> dict[str, Number]:
-    """What of the memory hangs on the number of requests; `fixed` are weights, activations and workspace."""
-    busy, sequences = busy_engines(concurrency, engines), most_sequences_each(concurrency, engines)
-    kv_cache = sharing.once(cache_bytes(sequences, sequence), sequences, caches)
-    weights, aside, workspace = fixed
-    return {
-        "busy": busy,
-        "asked": mean_sequences_each(concurrency, busy),
-        "sequences": sequences,
-        "kv_cache": kv_cache,
-        "total": total_bytes(weights, kv_cache, aside, workspace),
-        "headroom": headroom_bytes(budget, kv_cache),
-    }
 
 
 def _most_sequences(scenario: Scenario, settings: Settings) -> Number:

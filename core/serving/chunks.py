@@ -52,14 +52,14 @@ def chunk_values(plan: Plan) -> dict[str, Any]:
 def iteration_seconds(plan: Plan, tokens: Number) -> Number:
     """Time of an iteration that decodes the plan's sequences and runs the first chunk of a prompt."""
     micro = steady.micro_batch(plan.steady.running, plan.scenario.parallelism.pp)
-    shared = plan.memory.sharing.shared
+    shared = plan.memory.cache.sharing.shared
     pairs, keys = kernels.chunk_pairs(tokens, shared), steady.keys_after(shared, tokens)
     return plan.passes.mixed(micro, plan.steady.context, 1.0, tokens, pairs, keys).seconds
 
 
 def new_tokens(plan: Plan) -> Number:
     """Tokens of a prompt that it does not share."""
-    return own_tokens(plan.mean.serving.prompt_tokens, plan.memory.sharing.shared)
+    return own_tokens(plan.mean.serving.prompt_tokens, plan.memory.cache.sharing.shared)
 
 
 def _largest(plan: Plan) -> Number:

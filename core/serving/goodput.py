@@ -106,7 +106,7 @@ def _longer(plan: Plan) -> Number:
     if serving.lengths == "fixed":
         return 0.0
     tokens = queueing.long_prompt(serving.prompt_tokens, LONG[serving.lengths])
-    prompt = Prompt.of(tokens, plan.memory.sharing.shared, serving.max_batched_tokens, 0.0)
+    prompt = Prompt.of(tokens, plan.memory.cache.sharing.shared, serving.max_batched_tokens, 0.0)
     iteration = plan.passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     return queueing.longer_prompt(steady.prompt_seconds(prompt.chunks, iteration.seconds), plan.steady.prompt_alone)
 

@@ -110,8 +110,8 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     rate, output = serving.request_rate, serving.output_tokens
     context = steady.mean_context(serving.prompt_tokens, output)
     resident = steady.whole_sequence(serving.prompt_tokens, output) if engine.reserve else context
-    most = steady.running_sequences(memory.asked, memory.held(resident), memory.most_sequences)
-    prompt = Prompt.of(serving.prompt_tokens, memory.sharing.shared, serving.max_batched_tokens, 0.0)
+    most = steady.running_sequences(memory.asked, memory.cache.held(resident), memory.most_sequences)
+    prompt = Prompt.of(serving.prompt_tokens, memory.cache.sharing.shared, serving.max_batched_tokens, 0.0)
     prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
     alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
     least = steady.least_prompt_seconds(prefill.flops, prompt.chunks, passes.rates.blocks.peak)
@@ -134,7 +134,7 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
     beside = steady.others(rate, micro, running, pipeline)
     in_prompt, added = alone, alone
     if not engine.prefill_first and (is_array(beside) or beside > 0):
-        mixed = beside_others(scenario, passes, memory.sharing.shared, context, beside, decode)
+        mixed = beside_others(scenario, passes, memory.cache.sharing.shared, context, beside, decode)
         # among many plans there may be some with a single request
         in_prompt, added = mixed if not is_array(beside) else (where(beside > 0, each, alone) for each in mixed)
     tpot = steady.shared_tpot(token, beside, output, added)
@@ -249,7 +249,7 @@ def _crowded(scenario: Scenario, passes: Pass, memory: ServingMemory, full: Full
     if passes.settings.engine.prefill_first:
         return full.alone
     beside = queueing.all_others(full.most)
-    return beside_others(scenario, passes, memory.sharing.shared, full.context, beside, full.decode)[1]
+    return beside_others(scenario, passes, memory.cache.sharing.shared, full.context, beside, full.decode)[1]
 
 
 def _open_batch(scenario: Scenario, memory: ServingMemory, full: Full, line: Line, load: Number) -> Number:

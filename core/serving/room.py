@@ -31,7 +31,7 @@ def memory_edits(scenario: Scenario, values: dict[str, Any]) -> Iterator[Edit]:
             continue  # as many nodes as are enough
         changed = _changed(scenario, edit)
         found = serving_memory(changed, model_of(changed), settings_of(changed))
-        room = int(found.held_requests(changed.serving))
+        room = int(found.held_requests)
         if found.headroom >= spare:
             yielded.add(paths)
             yield edit

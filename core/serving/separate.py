@@ -106,7 +106,7 @@ def separate(scenario: Scenario, passes: Pass, memory: ServingMemory, together: 
 
 def _transfer(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Number:
     """Time to move the cache of a prompt to its decode engine."""
-    tokens = own_tokens(scenario.serving.prompt_tokens, memory.sharing.shared)
+    tokens = own_tokens(scenario.serving.prompt_tokens, memory.cache.sharing.shared)
     moved = pools.moved_bytes(tokens, memory.kv_per_token)
     rate = reached(scenario.cluster.network.bandwidth, passes.settings.device.e_nic)
     return pools.transfer_seconds(moved, pools.engine_gpus(scenario.cluster.gpus, memory.replicas), rate)
@@ -118,7 +118,7 @@ def _most(scenario: Scenario, passes: Pass, memory: ServingMemory, engines: Numb
     lengths = serving.prompt_tokens, serving.output_tokens
     resident = steady.whole_sequence(*lengths) if passes.settings.engine.reserve else steady.mean_context(*lengths)
     asked = mean_sequences_each(serving.concurrency, engines)
-    return steady.running_sequences(asked, memory.held(resident), memory.most_sequences)
+    return steady.running_sequences(asked, memory.cache.held(resident), memory.most_sequences)
 
 
 def _rates(scenario: Scenario, passes: Pass, prompt: Number, token: Number, most: Number) -> tuple[Number, Number]:

@@ -156,7 +156,7 @@ def _memory(plan: Plan) -> dict[str, Any]:
         "memory.activations_bytes": memory.activations,
         "memory.workspace_bytes": memory.workspace,
         "memory.total_bytes": memory.total,
-        "memory.kv_budget_bytes": memory.kv_budget,
+        "memory.kv_budget_bytes": memory.cache.budget,
         "memory.usable_bytes": memory.usable,
         "memory.headroom_bytes": memory.headroom,
         "memory.fits": serving_memory.fits(memory.headroom),
@@ -258,15 +258,15 @@ def _capacity(plan: Plan, bound: Number) -> dict[str, Any]:
         "serving.busy_replicas": memory.busy,
         "serving.kv_bytes_per_token": memory.kv_per_token,
         "serving.kv_bytes_per_sequence": memory.kv_per_sequence,
-        "serving.kv_bytes_per_token_per_gpu": memory.kv_per_token_per_gpu,
-        "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.pool, memory.replicas),
+        "serving.kv_bytes_per_token_per_gpu": memory.cache.token,
+        "serving.kv_capacity_tokens": serving_memory.all_tokens(memory.cache.tokens, memory.replicas),
         "serving.max_concurrency": serving_memory.all_sequences(memory.full_sequences, memory.replicas),
-        "serving.held_requests": memory.held_requests(plan.scenario.serving),
-        "serving.held_own_requests": memory.own_requests(plan.scenario.serving),
+        "serving.held_requests": memory.held_requests,
+        "serving.held_own_requests": memory.own_requests,
     }
     if present(memory.kv_per_image_token):
         values["serving.kv_bytes_per_image_token"] = memory.kv_per_image_token
     # a single token has no other before it
     if is_array(output) or output > 1:
         values["serving.tpot_bound_s"] = speculative.token_floor(bound, drafting.tokens) if drafting else bound
-    return values | pool_band(plan.scenario, memory.kv_budget, values["serving.kv_capacity_tokens"])
+    return values | pool_band(plan.scenario, memory.cache.budget, values["serving.kv_capacity_tokens"])

@@ -149,10 +149,10 @@ def limits_of(plan: Plan) -> Limits:
     return Limits(
         tokens=int(serving.max_batched_tokens),
         sequences=_share(memory.most_sequences, pipeline),
-        pool=_share(memory.room(steady.whole_sequence(serving.prompt_tokens, serving.output_tokens)), pipeline),
+        pool=_share(memory.cache.room(steady.whole_sequence(serving.prompt_tokens, serving.output_tokens)), pipeline),
         reserve=engine.reserve,
         prefill_first=engine.prefill_first,
-        shared=int(plain(memory.sharing.shared)),
+        shared=int(plain(memory.cache.sharing.shared)),
     )
 
 

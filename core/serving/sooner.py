@@ -33,7 +33,7 @@ def sooner(plan: Plan, waits: bool) -> Iterator[Edit]:
 
 def _candidates(plan: Plan, waits: bool) -> Iterator[Edit]:
     """More places where requests come at random and wait, larger chunks of a cut prompt, the next wider engine."""
-    scenario, held = plan.scenario, int(plan.memory.held_requests(plan.scenario.serving))
+    scenario, held = plan.scenario, int(plan.memory.held_requests)
     serving = scenario.serving
     if waits and serving.request_rate > 0 and held > serving.concurrency:
         yield Edit(f"Concurrency {held}", (("serving.concurrency", held),))

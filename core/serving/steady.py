@@ -29,7 +29,7 @@ def mean_length(nominal: Number, share: Number) -> Number:
 
 @formula("n", "tokens")
 def whole_sequence(prompt: Number, output: Number) -> Number:
-    """Tokens a scheduler reserves that admits a request only if its whole output fits."""
+    """Tokens of a request with its whole output, which a scheduler reserves that admits it only if all of it fits."""
     return prompt + output
 
 

@@ -113,7 +113,7 @@ def test_ranks_with_sequences_of_their_own_keep_each_token_once():
     """The latent has no heads to split: tensor parallel ranks keep it eight times."""
     together, own = evaluate(spread(8, 8)), evaluate(spread(1, 8, 8))
     assert own["serving.kv_capacity_tokens"] > 5 * together["serving.kv_capacity_tokens"]
-    assert own["serving.kv_capacity_tokens"] == 8 * memory(spread(1, 8, 8)).pool
+    assert own["serving.kv_capacity_tokens"] == 8 * memory(spread(1, 8, 8)).cache.tokens
 
 
 def test_tokens_travel_to_experts_only_between_ranks_with_their_own():

@@ -147,9 +147,9 @@ def test_a_window_caps_what_a_sequence_keeps():
 
 def test_more_sequences_with_a_window_are_held_than_its_tokens_say():
     held = memory(serving("gemma-3-27b", "h200-sxm-141gb", max_context=32768))
-    assert held.full_sequences == math.floor(held.kv_budget / held.kv_per_sequence)
-    assert held.pool > 5 * held.kv_budget / held.kv_per_token
-    assert held.held(1024.0) == pytest.approx(held.kv_budget / (1024 * held.kv_per_token))
+    assert held.full_sequences == math.floor(held.cache.budget / held.kv_per_sequence)
+    assert held.cache.tokens > 5 * held.cache.budget / held.kv_per_token
+    assert held.cache.held(1024.0) == pytest.approx(held.cache.budget / (1024 * held.kv_per_token))
 
 
 def test_states_take_as_much_as_thousands_of_tokens():
@@ -168,7 +168,7 @@ def test_keys_of_an_index_are_cached_beside_the_latent():
 
 
 def test_every_rank_keeps_the_whole_latent():
-    assert memory(serving(V3, tp=8)).kv_per_token_per_gpu == memory(serving(V3)).kv_per_token == 70_272
+    assert memory(serving(V3, tp=8)).cache.token == memory(serving(V3)).kv_per_token == 70_272
     report = evaluate(serving(V3, "h200-sxm-141gb", tp=8))
     assert any(each.code == "kv-heads-replicated" and "kept 8 times" in each.message for each in report.findings)
 

@@ -15,6 +15,7 @@ from triledger.core.engine import evaluate
 from triledger.core.fields import FIELDS
 from triledger.core.ledgers import serving_activations as widest
 from triledger.core.ledgers import serving_memory as ledger
+from triledger.core.ledgers import serving_pool as pool
 from triledger.core.serving.settings import device_row, engine_row, weight_format_row
 
 
@@ -95,7 +96,7 @@ def test_sequences_fill_whole_blocks():
 
 
 def test_heads_are_replicated_when_ranks_outnumber_them():
-    eight, sixteen = (memory(serving("llama-3-70b", tp=tp)).kv_per_token_per_gpu for tp in (8, 16))
+    eight, sixteen = (memory(serving("llama-3-70b", tp=tp)).cache.token for tp in (8, 16))
     assert eight == sixteen == 40 * 1024
 
 
@@ -104,7 +105,7 @@ def test_heads_are_replicated_when_ranks_outnumber_them():
 )
 def test_guaranteed_concurrency_moves_with_the_unit_of_the_budget(budget, sequences):
     """Llama-3-70B on 8 A100, 4096 tokens each, 40 KiB a token and GPU: 50 GB is not 50 GiB."""
-    assert ledger.full_sequences(ledger.pool_tokens(budget, 40 * 1024, 16), 4096) == sequences
+    assert pool.full_sequences(pool.pool_tokens(budget, 40 * 1024, 16), 4096) == sequences
 
 
 def test_profiled_activations():
@@ -138,7 +139,7 @@ def test_usable_memory_is_below_what_the_vendors_tool_shows():
 
 def test_tensorrt_takes_a_share_of_what_is_free():
     held = memory(serving("llama-3-8b", engine="trtllm-1.0", memory_utilization=0.95))
-    assert held.kv_budget == pytest.approx(0.95 * (held.usable - held.weights - 9e9), rel=1e-12)
+    assert held.cache.budget == pytest.approx(0.95 * (held.usable - held.weights - 9e9), rel=1e-12)
 
 
 def test_large_devices_profile_more_sequences_except_a100():

@@ -18,18 +18,18 @@ def test_a_shared_start_is_kept_once():
     """16 sequences of 4096 tokens, 1024 of them common: 16·3072 + 1024 tokens."""
     plan = serving("llama-3-8b", concurrency=16, max_context=4096, prompt_tokens=2048)
     alone, shared = memory(plan), memory(plan.with_(SHARED, 1024))
-    token = alone.kv_per_token_per_gpu
+    token = alone.cache.token
     assert shared.kv_cache == (16 * 3072 + 1024) * token
-    assert shared.full_sequences == (shared.pool - 1024) // 3072
+    assert shared.full_sequences == (shared.cache.tokens - 1024) // 3072
     assert shared.full_sequences > alone.full_sequences
-    assert shared.pool == alone.pool
+    assert shared.cache.tokens == alone.cache.tokens
 
 
 def test_only_whole_blocks_are_shared_and_a_prompt_keeps_a_token():
     plan = serving("llama-3-8b", prompt_tokens=2048)
-    assert memory(plan.with_(SHARED, 1030)).sharing.shared == 1024
-    assert memory(plan.with_(SHARED, 9999)).sharing.shared == 2032
-    assert memory(plan.with_(SHARED, 15)).sharing.shared == 0
+    assert memory(plan.with_(SHARED, 1030)).cache.sharing.shared == 1024
+    assert memory(plan.with_(SHARED, 9999)).cache.sharing.shared == 2032
+    assert memory(plan.with_(SHARED, 15)).cache.sharing.shared == 0
 
 
 def test_a_shared_start_is_not_computed_again():
@@ -60,9 +60,9 @@ def test_a_draft_takes_its_share_of_weights_and_cache():
     plain, drafted = memory(plan), memory(plan.with_("serving.speculative.draft_tokens", 3))
     assert drafted.weights == pytest.approx(1.1 * plain.weights, rel=1e-12)
     assert drafted.kv_per_token == plain.kv_per_token
-    token = 1.1 * plain.kv_per_token_per_gpu
+    token = 1.1 * plain.cache.token
     assert drafted.kv_cache == pytest.approx(8 * (4096 + 16) * token, rel=1e-12), "4 places, in blocks of 16"
-    assert drafted.pool == pytest.approx(drafted.kv_budget / token, rel=1e-3)
+    assert drafted.cache.tokens == pytest.approx(drafted.cache.budget / token, rel=1e-3)
     head = memory(plan.with_("serving.speculative.draft_tokens", 3).with_("serving.speculative.drafter", "head"))
     assert head.weights == pytest.approx(plain.weights * 33 / 32, rel=1e-12)
 
@@ -70,7 +70,7 @@ def test_a_draft_takes_its_share_of_weights_and_cache():
 def test_windows_and_states_share_and_draft_too():
     plan = serving("gemma-3-27b", tp=2, concurrency=8, prompt_tokens=8192, max_context=16384)
     alone = memory(plan)
-    assert not alone.even
+    assert not alone.cache.even
     shared = memory(plan.with_(SHARED, 4096))
     assert shared.kv_cache < alone.kv_cache
     assert shared.full_sequences >= alone.full_sequences

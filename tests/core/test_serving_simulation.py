@@ -134,7 +134,7 @@ def test_constants_may_be_arrays():
 
 def test_a_pipeline_shares_clients_and_cache_among_its_micro_batches():
     plan = planned(serving("llama-3-70b", pp=4, concurrency=64))
-    assert limits_of(plan).pool == round(plan.memory.pool / 4)
+    assert limits_of(plan).pool == round(plan.memory.cache.tokens / 4)
     run = benchmark(plan)
     assert (run.clients, run.requests) == (64, 640)
     assert run.output == pytest.approx(plan.steady.output, rel=0.1)
