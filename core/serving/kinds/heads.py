@@ -33,28 +33,35 @@ class HeadAttention(Mixing):
         return kernels.cache_bytes(sequences, tokens, self.kv_heads, mixer.head_dim, mixer.value_dim, self.width)
 
     def decode(self, sequences: Number, context: Number) -> tuple[Operator, ...]:
-        mixer, rates, context = self.attention, self.rank.rates, self._kept(context)
-        moved = self._cached(sequences, context)
+        mixer, context = self.attention, self._kept(context)
         flops = kernels.decode_flops(sequences, context, self.heads, mixer.head_dim, mixer.value_dim)
+        return (self._reading(flops, self._cached(sequences, context)),)
+
+    def _reading(self, flops: Number, moved: Number) -> Operator:
+        """Attention of a decode step, which reads so many bytes of cache."""
+        rates = self.rank.rates
         vector = kernels.vector_seconds(flops, self.group, rates.vector, self.rank.settings.engine.tensor_groups)
         memory = kernels.streaming_seconds(moved, rates.kv)
         seconds = kernels.decode_attention_seconds(moved, rates.kv, vector)
-        return (Operator(DECODE, flops, moved, vector, memory, seconds, rates.attention_peak, True),)
+        return Operator(DECODE, flops, moved, vector, memory, seconds, rates.attention_peak, True)
 
     def prompt(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> tuple[Operator, ...]:
-        mixer, rates = self.attention, self.rank.rates
-        device, engine = self.rank.settings.device, self.rank.settings.engine
+        mixer, rates, engine = self.attention, self.rank.rates, self.rank.settings.engine
         if mixer.limited:
             pairs = mixer.pairs(tokens, kernels.cached_before(keys, tokens))
-        seen = self._kept(keys)
         flops = kernels.prefill_flops(prompts, pairs, self.heads, mixer.head_dim, mixer.value_dim)
-        math = kernels.prefill_attention_seconds(
-            flops, seen, mixer.head_dim, rates.attention, device.s_half, device.small_head
-        )
+        math = self._attending(flops, self._kept(keys))
         scores = kernels.score_traffic(prompts, self.heads, tokens, keys, engine.score_bytes)
         moved, memory = self._cached(prompts, keys), kernels.streaming_seconds(scores, rates.memory)
         seconds = add_seconds(math, memory)
         return (Operator(PROMPT, flops, add_bytes(moved, scores), math, memory, seconds, rates.attention_peak, True),)
+
+    def _attending(self, flops: Number, keys: Number) -> Number:
+        """Seconds of the attention of a prompt whose last token sees so many keys."""
+        device, rate = self.rank.settings.device, self.rank.rates.attention
+        return kernels.prefill_attention_seconds(
+            flops, keys, self.attention.head_dim, rate, device.s_half, device.small_head
+        )
 
 
 class Across(HeadAttention):
@@ -71,27 +78,19 @@ class Across(HeadAttention):
         return self.across.text_projections(self.rank.tensor)
 
     def decode(self, sequences: Number, context: Number) -> tuple[Operator, ...]:
-        mixer, rates = self.across, self.rank.rates
+        mixer = self.across
         if not present(mixer.images):
             return ()
-        moved = self._cached(sequences, mixer.images)
         flops = kernels.prefill_flops(sequences, mixer.pairs(1.0, 0.0), self.heads, mixer.head_dim, mixer.value_dim)
-        vector = kernels.vector_seconds(flops, self.group, rates.vector, self.rank.settings.engine.tensor_groups)
-        memory = kernels.streaming_seconds(moved, rates.kv)
-        seconds = kernels.decode_attention_seconds(moved, rates.kv, vector)
-        return (Operator(DECODE, flops, moved, vector, memory, seconds, rates.attention_peak, True),)
+        return (self._reading(flops, self._cached(sequences, mixer.images)),)
 
     def prompt(self, prompts: Number, tokens: Number, pairs: Number, keys: Number) -> tuple[Operator, ...]:
-        mixer, rates = self.across, self.rank.rates
+        mixer = self.across
         if not present(mixer.images):
             return ()
-        device, seen = self.rank.settings.device, mixer.keys_of(tokens)
         flops = kernels.prefill_flops(prompts, mixer.pairs(tokens, 0.0), self.heads, mixer.head_dim, mixer.value_dim)
-        math = kernels.prefill_attention_seconds(
-            flops, seen, mixer.head_dim, rates.attention, device.s_half, device.small_head
-        )
-        moved = self._cached(prompts, mixer.images)
-        core = Operator(PROMPT, flops, moved, math, 0.0, math, rates.attention_peak, True)
+        math, moved = self._attending(flops, mixer.keys_of(tokens)), self._cached(prompts, mixer.images)
+        core = Operator(PROMPT, flops, moved, math, 0.0, math, self.rank.rates.attention_peak, True)
         rows = kernels.image_rows(prompts, tokens, mixer.images, self.rank.prompt)
         return core, *(self._made(matrix, rows) for matrix in mixer.image_projections(self.rank.tensor))
 
