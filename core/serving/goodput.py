@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..numeric import Number, both, is_array, minimum, where
+from ..numeric import Number, both, is_array, where
 from ..terms import unrecorded
 from . import queueing, steady
 from .loop import Full, Line, Prompt, line_of, most_answered, running_at
@@ -40,6 +40,8 @@ class _Crowd:
     added_slope: Number
     engines: Number
     queues: Queues
+    #: Requests a second of one micro-batch at which as many sequences run as can.
+    alone: Number
     #: What a long prompt takes more than a mean one, in seconds.
     longer: Number
 
@@ -86,7 +88,8 @@ def _crowd(plan: Plan) -> _Crowd:
     most = pools.capacity if pools else most_answered(full, line, output, engines)
     prefill = pools.prefill if pools else plan.memory.busy
     queues = Queues.of(plan.scenario, prefill, plan.decoding, full.most, most)
-    return _Crowd(plan, full, line, steady.slope(line.added, line.crowded, full.most), engines, queues, _longer(plan))
+    slope, alone = steady.slope(line.added, line.crowded, full.most), most_answered(full, line, output, 1.0)
+    return _Crowd(plan, full, line, slope, engines, queues, alone, _longer(plan))
 
 
 def _line(plan: Plan) -> Line:
@@ -124,13 +127,8 @@ def _load(crowd: _Crowd, rate: Number) -> _Load:
     """The load of an open loop at a request rate."""
     plan, line = crowd.plan, crowd.line
     each = steady.rate_each(rate, plan.decoding, plan.scenario.parallelism.pp)
-    output, full = plan.mean.serving.output_tokens, crowd.full
-    alone = (
-        most_answered(full, line, output, 1.0)
-        if plan.pools
-        else steady.rate_each(crowd.queues.most, crowd.engines, 1.0)
-    )
-    running = running_at(full, line, output, each, steady.load_share(each, alone))
+    output = plan.mean.serving.output_tokens
+    running = running_at(crowd.full, line, output, each, steady.load_share(each, crowd.alone))
     prefill = _prefill(crowd, each, running)
     step = queueing.step_at(line.one, line.slope, running)
     tpot = steady.shared_tpot(step, running, output, _added(crowd, running))
@@ -149,17 +147,15 @@ def _prefill(crowd: _Crowd, rate: Number, running: Number) -> Number:
     """Share of the time of those that decode that prompts take."""
     if crowd.plan.pools:
         return 0.0
-    return minimum(queueing.FULLEST, steady.prefill_share(rate, _added(crowd, running), crowd.full.least))
+    device = steady.device_seconds(_added(crowd, running), crowd.full.least)
+    return queueing.utilisation(rate, device, queueing.FULLEST)
 
 
 def _queue(crowd: _Crowd, load: _Load) -> Number:
     """Share of the time of those that run prompts that these take."""
-    pools = crowd.plan.pools
-    if pools is None:
+    if crowd.plan.pools is None:
         return load.prefill
-    rate = steady.in_all_micro_batches(load.rate, crowd.engines)
-    each = steady.rate_each(rate, pools.prefill, crowd.plan.scenario.parallelism.pp)
-    return queueing.utilisation(each, crowd.full.alone, queueing.FULLEST)
+    return crowd.queues.busy(steady.in_all_micro_batches(load.rate, crowd.engines), crowd.full.alone)
 
 
 def _prompt(crowd: _Crowd, running: Number) -> Number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..ledgers.serving_memory import ServingMemory
 from ..ledgers.serving_sharing import own_tokens
@@ -104,71 +105,57 @@ class Steady:
     output: Number
 
 
+class _Running(NamedTuple):
+    """Sequences that one engine runs together, in all and in one micro-batch; a line and queues at a request rate."""
+
+    sequences: Number
+    micro: Number
+    decode: Iteration
+    line: Line | None = None
+    queues: Queues | None = None
+
+
 def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Steady:
     """The steady state of a scenario, in a closed loop (request rate 0) or an open one; arrays may hold both."""
-    serving, engine, pipeline = scenario.serving, passes.settings.engine, scenario.parallelism.pp
+    serving, engine = scenario.serving, passes.settings.engine
     rate, output = serving.request_rate, serving.output_tokens
-    context = steady.mean_context(serving.prompt_tokens, output)
-    resident = steady.whole_sequence(serving.prompt_tokens, output) if engine.reserve else context
-    most = steady.running_sequences(memory.asked, memory.cache.held(resident), memory.most_sequences)
     prompt = Prompt.of(serving.prompt_tokens, memory.cache.sharing.shared, serving.max_batched_tokens, 0.0)
     prefill = passes.prefill(1.0, prompt.tokens, prompt.pairs, prompt.keys)
-    alone = steady.prompt_seconds(prompt.chunks, prefill.seconds)
-    least = steady.least_prompt_seconds(prefill.flops, prompt.chunks, passes.rates.blocks.peak)
-    running, micro = most, steady.micro_batch(most, pipeline)
-    decode = passes.decode(micro, context)
-    drafting = Drafting.of(scenario, passes)
-    batch = Full(micro, most, context, decode, drafting, prompt.chunks, prefill.seconds, alone, least)
-    line = queues = None
-    if is_array(rate) or rate > 0:
-        line = line_of(passes, batch, _crowded(scenario, passes, memory, batch))
-        engines = steady.in_all_micro_batches(memory.busy, pipeline)
-        queues = Queues.of(scenario, memory.busy, memory.busy, micro, most_answered(batch, line, output, engines))
-        opened = _open_batch(scenario, memory, batch, line, steady.load_share(rate, queues.most))
-        running = steady.closed_or_open(rate, most, opened)
-        micro = steady.micro_batch(running, pipeline)
-        decode = passes.decode(micro, context)
+    full = _full(scenario, passes, memory, prompt.chunks, prefill)
+    running, micro, decode, line, queues = _running(scenario, passes, memory, full)
     read = passes.read_weights(memory.pass_weights, running)
     step = step_seconds(scenario, decode, running, engine.pipeline, read)
-    token, gain = token_of(step, drafting, micro, context, decode)
-    beside = steady.others(rate, micro, running, pipeline)
-    in_prompt, added = alone, alone
-    if not engine.prefill_first and (is_array(beside) or beside > 0):
-        mixed = beside_others(scenario, passes, memory.cache.sharing.shared, context, beside, decode)
-        # among many plans there may be some with a single request
-        in_prompt, added = mixed if not is_array(beside) else (where(beside > 0, each, alone) for each in mixed)
+    token, gain = token_of(step, full.drafting, micro, full.context, decode)
+    beside = steady.others(rate, micro, running, scenario.parallelism.pp)
+    in_prompt, added = _prompt_beside(scenario, passes, memory, full, beside, decode)
     tpot = steady.shared_tpot(token, beside, output, added)
     wait = steady.iteration_wait(rate, tpot)
     least_read = passes.read_weights(memory.pass_weights, serving.prompt_tokens)
     in_prompt = steady.not_below_floor(in_prompt, least_read, 0.0, scenario.cluster.accelerator.memory_bandwidth)
     first = steady.first_token_seconds(wait, in_prompt, engine.t_request, engine.t_api, engine.lag, tpot)
-    busy = steady.busy_seconds(micro, output, token, added, least)
-    queue = steady.prompt_queue(busy, first, output, tpot)
+    queue = steady.prompt_queue(steady.busy_seconds(micro, output, token, added, full.least), first, output, tpot)
     request = steady.request_seconds(first, queue, output, tpot)
     place = steady.place_wait(rate, memory.asked, running, request)
     requests = steady.closed_loop_rate(memory.busy, running, request)
     settled = ttft = steady.with_waits(first, queue, place)
     if queues:
-        came = steady.answered_rate(rate, queues.most, 0.0)
-        each = steady.rate_each(came, memory.busy, pipeline)
-        busy = queueing.utilisation(each, steady.device_seconds(added, least), queueing.FULLEST)
-        behind, taken = queues.mean_waits(rate, busy, in_prompt)
+        behind, taken = queues.mean_waits(rate, steady.device_seconds(added, full.least), in_prompt)
         queue, place = add_seconds(queue, behind), add_seconds(place, taken)
         ttft = steady.with_waits(settled, behind, taken)
         requests = steady.answered_rate(rate, queues.most, requests)
     return Steady(
         running=running,
-        context=context,
+        context=full.context,
         decode=decode,
         step=step,
         token=token,
-        drafting=drafting,
+        drafting=full.drafting,
         gain=gain,
         idle=steady.idle_seconds(step, decode.working),
         prefill=prefill,
         prompt=prompt,
-        prompt_alone=alone,
-        full=batch,
+        prompt_alone=full.alone,
+        full=full,
         line=line,
         settled=settled,
         ttft=ttft,
@@ -181,6 +168,52 @@ def steady_state(scenario: Scenario, passes: Pass, memory: ServingMemory) -> Ste
         requests=requests,
         output=steady.output_rate(requests, output),
     )
+
+
+def _full(scenario: Scenario, passes: Pass, memory: ServingMemory, chunks: Number, prefill: Iteration) -> Full:
+    """As many sequences as can run together, and a prompt alone in chunks like `prefill`."""
+    context = steady.mean_context(scenario.serving.prompt_tokens, scenario.serving.output_tokens)
+    most = most_running(scenario, passes, memory, context, memory.asked)
+    alone = steady.prompt_seconds(chunks, prefill.seconds)
+    least = steady.least_prompt_seconds(prefill.flops, chunks, passes.rates.blocks.peak)
+    micro = steady.micro_batch(most, scenario.parallelism.pp)
+    decode, drafting = passes.decode(micro, context), Drafting.of(scenario, passes)
+    return Full(micro, most, context, decode, drafting, chunks, prefill.seconds, alone, least)
+
+
+def most_running(scenario: Scenario, passes: Pass, memory: ServingMemory, context: Number, asked: Number) -> Number:
+    """Sequences of a mean context that one engine runs together at most, where so many are asked for."""
+    serving, reserve = scenario.serving, passes.settings.engine.reserve
+    resident = steady.whole_sequence(serving.prompt_tokens, serving.output_tokens) if reserve else context
+    return steady.running_sequences(asked, memory.cache.held(resident), memory.most_sequences)
+
+
+def _running(scenario: Scenario, passes: Pass, memory: ServingMemory, full: Full) -> _Running:
+    """All that can run in a closed loop, what the rate keeps running in an open one."""
+    rate, output, pipeline = scenario.serving.request_rate, scenario.serving.output_tokens, scenario.parallelism.pp
+    if not present(rate):
+        return _Running(full.running, full.most, full.decode)
+    line = line_of(passes, full, _crowded(scenario, passes, memory, full))
+    engines = steady.in_all_micro_batches(memory.busy, pipeline)
+    most = most_answered(full, line, output, engines)
+    queues = Queues.of(scenario, memory.busy, memory.busy, full.most, most)
+    each = steady.rate_each(rate, memory.busy, pipeline)
+    opened = steady.in_all_micro_batches(running_at(full, line, output, each, steady.load_share(rate, most)), pipeline)
+    running = steady.closed_or_open(rate, full.running, opened)
+    micro = steady.micro_batch(running, pipeline)
+    return _Running(running, micro, passes.decode(micro, full.context), line, queues)
+
+
+def _prompt_beside(
+    scenario: Scenario, passes: Pass, memory: ServingMemory, full: Full, beside: Number, decode: Iteration
+) -> tuple[Number, Number]:
+    """Seconds of a prompt beside some decoding sequences, and what it adds to their iterations."""
+    if passes.settings.engine.prefill_first or not present(beside):
+        return full.alone, full.alone
+    prompt, added = beside_others(scenario, passes, memory.cache.sharing.shared, full.context, beside, decode)
+    if is_array(beside):  # among many plans there may be some with a single request
+        return where(beside > 0, prompt, full.alone), where(beside > 0, added, full.alone)
+    return prompt, added
 
 
 def step_seconds(scenario: Scenario, decode: Iteration, running: Number, reached: Number, weights: Number) -> Number:
@@ -250,10 +283,3 @@ def _crowded(scenario: Scenario, passes: Pass, memory: ServingMemory, full: Full
         return full.alone
     beside = queueing.all_others(full.most)
     return beside_others(scenario, passes, memory.cache.sharing.shared, full.context, beside, full.decode)[1]
-
-
-def _open_batch(scenario: Scenario, memory: ServingMemory, full: Full, line: Line, load: Number) -> Number:
-    """Sequences that a request rate keeps running."""
-    pipeline, serving = scenario.parallelism.pp, scenario.serving
-    rate = steady.rate_each(serving.request_rate, memory.busy, pipeline)
-    return steady.in_all_micro_batches(running_at(full, line, serving.output_tokens, rate, load), pipeline)

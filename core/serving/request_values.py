@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ledgers.serving_memory import all_sequences
+from ..model.kinds.mixer import present
 from ..numeric import is_array
 from ..training import days
 from . import bounds, pools, speculative, steady
@@ -43,7 +44,7 @@ def request_values(plan: Plan, values: dict[str, Any]) -> dict[str, Any]:
         **_speculative(plan),
         **_first_token_parts(plan),
     }
-    if is_array(output) or output > 0:
+    if present(output):
         found["serving.output_tokens_per_s"] = state.output
         found |= cost_values(plan.mean, state, plan.memory.replicas)
     # a single token has no other before it
@@ -81,7 +82,7 @@ def _pools(plan: Plan) -> dict[str, Any]:
         "serving.requests_over_together": pools.over_together(plan.steady.requests, found.together.requests),
     }
     rate = plan.scenario.serving.request_rate
-    return values if is_array(rate) or rate > 0 else {key: v for key, v in values.items() if "needed" not in key}
+    return values if present(rate) else {key: v for key, v in values.items() if "needed" not in key}
 
 
 def _first_token_parts(plan: Plan) -> dict[str, Any]:

@@ -119,12 +119,6 @@ def others(rate: Number, micro_batch: Number, running: Number, pipeline_parallel
     return where(rate > 0, running / pipeline_parallel, maximum(0.0, micro_batch - 1))
 
 
-@formula("ρ_p", "share")
-def prefill_share(rate: Number, prompt: Number, least: Number) -> Number:
-    """Share of the time that prompts take at a request rate."""
-    return rate * maximum(prompt, least)
-
-
 @formula("TPOT", "s", "each of the others brings a prompt once in O tokens; the same as t/(1 − ρ_p) at a rate")
 def shared_tpot(decode: Number, others: Number, output: Number, added: Number) -> Number:
     """Time per output token when the prompts of other requests share the device; a step for a single token."""

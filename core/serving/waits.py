@@ -14,7 +14,9 @@ from .requests import VARIATION
 class Queues:
     """What the waits of a plan share at any request rate."""
 
-    #: Prompts that are taken side by side.
+    #: Engines that take prompts, micro-batches of each, and prompts that are taken side by side.
+    engines: Number
+    pipeline: Number
     servers: Number
     #: Requests a second of all engines at which the queue grows without end.
     most: Number
@@ -30,6 +32,8 @@ class Queues:
         pipeline = scenario.parallelism.pp
         places = steady.in_all_micro_batches(sequences, steady.in_all_micro_batches(decoding, pipeline))
         return Queues(
+            prefill,
+            pipeline,
             queueing.servers(prefill, pipeline, queueing.MOST_SERVERS),
             most,
             queueing.variability(1.0, VARIATION[scenario.serving.lengths]),
@@ -37,9 +41,14 @@ class Queues:
             queueing.place_seconds(places, most),
         )
 
-    def mean_waits(self, rate: Number, busy: Number, prompt: Number) -> tuple[Number, Number]:
-        """Mean seconds behind other prompts, and for a place."""
+    def mean_waits(self, rate: Number, service: Number, prompt: Number) -> tuple[Number, Number]:
+        """Mean seconds behind other prompts, of which each holds a device for `service` seconds, and for a place."""
+        busy = self.busy(steady.answered_rate(rate, self.most, 0.0), service)
         return queueing.mean_wait(*self.of_prompts(busy, prompt)), queueing.mean_wait(*self.of_places(rate))
+
+    def busy(self, rate: Number, service: Number) -> Number:
+        """Share of the time that prompts take at a request rate of all engines."""
+        return queueing.utilisation(steady.rate_each(rate, self.engines, self.pipeline), service, queueing.FULLEST)
 
     def of_prompts(self, busy: Number, prompt: Number) -> tuple[Number, Number, Number, Number, Number]:
         """What a wait behind prompts of some seconds hangs on, where they take a share of the time."""
