@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from ..model.kinds.mixer import present
 from ..numeric import Number, floor, largest, maximum
+from ..sums import add_bytes
 from ..terms import formula
 from .serving_cache import SequenceCache, paged_tokens
-from .serving_sharing import Sharing
+from .serving_sharing import Sharing, bytes_beside, own_tokens, shared_bytes
 
 
 @formula("KV_all", "B")
@@ -58,10 +60,14 @@ def full_sequences(pool: Number, tokens: Number) -> Number:
 
 
 class Sized(NamedTuple):
-    """A sequence with places for drafts: tokens in whole blocks, and bytes of the fullest device."""
+    """A sequence with places for drafts: tokens in whole blocks, bytes on the fullest device, and those it keeps alone.
+
+    Windows keep as many of its own tokens as they can, and states are its own.
+    """
 
     tokens: Number
     bytes: Number
+    own: Number
 
 
 @dataclass(frozen=True)
@@ -101,26 +107,38 @@ class CachePool:
     def sequence(self, tokens: Number) -> Sized:
         """A sequence of some tokens."""
         length = self.sharing.length(tokens)
-        return Sized(paged_tokens(length, self.block), self._bytes(length))
+        whole = self._bytes(length)
+        own = self._bytes(own_tokens(length, self.sharing.shared)) if present(self.sharing.shared) else whole
+        return Sized(paged_tokens(length, self.block), whole, own)
 
     def _bytes(self, length: Number) -> Number:
         return self.sharing.with_draft(largest(cache.sequence(length) for cache in self.caches))
 
+    @cached_property
+    def _shared(self) -> Number:
+        """Bytes of what sequences share."""
+        return shared_bytes(self.sharing.shared, self._bytes(self.sharing.shared))
+
     def all_of(self, sequences: Number, each: Sized) -> Number:
         """Bytes of some equal sequences on the fullest device, what they share counted once."""
-        return self.sharing.once(cache_bytes(sequences, each.bytes), sequences, self.caches)
+        own = cache_bytes(sequences, each.own)
+        return add_bytes(own, self._shared) if present(self.sharing.shared) else own
+
+    def _beside(self) -> Number:
+        """Bytes beside the shared ones."""
+        return bytes_beside(self.budget, self._shared) if present(self.sharing.shared) else self.budget
 
     def full(self, each: Sized) -> Number:
         """Sequences that it is sure to hold."""
         if self.even:
             return full_sequences(*self.sharing.beside(self.tokens, each.tokens))
-        return full_sequences(*self.sharing.bytes(maximum(self.budget, 0.0), each.bytes, self.caches))
+        return full_sequences(maximum(self._beside(), 0.0), each.own)
 
     def held(self, tokens: Number) -> Number:
         """Sequences of some tokens that it holds, parts of one included."""
         if self.even:
             return held_tokens(*self.sharing.tokens(self.tokens, tokens))
-        return held_bytes(*self.sharing.bytes(self.budget, self._bytes(self.sharing.length(tokens)), self.caches))
+        return held_bytes(self._beside(), self.sequence(tokens).own)
 
     def room(self, tokens: Number) -> Number:
         """Tokens that it holds in sequences of so many, beside those that they share."""

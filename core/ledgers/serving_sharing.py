@@ -6,15 +6,13 @@ Sources: blocks of common prefixes, Kwon 2023 (PagedAttention, arXiv 2309.06180)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..model.kinds.mixer import present
-from ..numeric import Number, floor, largest, maximum, minimum, where
+from ..numeric import Number, floor, maximum, minimum, where
 from ..scenario import Scenario
 from ..serving.settings import Settings
 from ..terms import formula
-from .serving_cache import SequenceCache
 
 _DRAFT = "a draft's weights and cache are taken as the share that its time is of the model's"
 
@@ -49,10 +47,10 @@ def bytes_beside(total: Number, shared: Number) -> Number:
     return maximum(0.0, total - shared)
 
 
-@formula("KV_all", "B")
-def shared_once(total: Number, sequences: Number, shared: Number) -> Number:
-    """Cache of some sequences that have a part in common."""
-    return total - maximum(0.0, sequences - 1) * shared
+@formula("KV_shared", "B")
+def shared_bytes(shared: Number, sequence: Number) -> Number:
+    """Cache of the shared tokens, kept as that of a sequence of them; none where none are shared."""
+    return where(shared > 0, sequence, 0.0)
 
 
 @formula("γ + 1", "tokens")
@@ -116,17 +114,3 @@ class Sharing:
     def tokens(self, pool: Number, tokens: Number) -> tuple[Number, Number]:
         """The same for a sequence that has no places for drafts yet."""
         return self.beside(pool, self.length(tokens))
-
-    def bytes(self, budget: Number, sequence: Number, caches: Sequence[SequenceCache]) -> tuple[Number, Number]:
-        """Bytes of cache and of a sequence beside the shared ones."""
-        if not present(self.shared):
-            return budget, sequence
-        shared = self._shared_bytes(caches)
-        return bytes_beside(budget, shared), bytes_beside(sequence, shared)
-
-    def once(self, total: Number, sequences: Number, caches: Sequence[SequenceCache]) -> Number:
-        """Cache of all sequences, what they share counted once."""
-        return shared_once(total, sequences, self._shared_bytes(caches)) if present(self.shared) else total
-
-    def _shared_bytes(self, caches: Sequence[SequenceCache]) -> Number:
-        return self.with_draft(largest(cache.sequence(self.shared) for cache in caches))

@@ -77,6 +77,27 @@ def test_windows_and_states_share_and_draft_too():
     assert memory(plan.with_("serving.speculative.draft_tokens", 2)).full_sequences <= alone.full_sequences
 
 
+def test_a_window_holds_what_a_sequence_keeps_alone():
+    """Windows of 1024 tokens: of 8192 they hold the last, none of them shared; of 4608 the 528 that are its own."""
+    plan = serving("megascale-175b", tp=16, concurrency=16, max_context=8192, prompt_tokens=4096, output_tokens=512)
+    token = memory(plan).cache.token
+    assert memory(plan).kv_cache == 16 * 1024 * token
+    changed = plan.with_(SHARED, 4080)
+    assert memory(changed).kv_cache == (16 * 1024 + 1024) * token
+    assert memory(changed.with_("serving.max_context", 4608)).kv_cache == (16 * 528 + 1024) * token
+
+
+@pytest.mark.parametrize("model", ["gemma-3-27b", "nemotron-h-56b", "megascale-175b"])
+def test_a_shared_start_may_be_longer_than_what_is_planned_or_kept(model: str):
+    plan = serving(model, tp=16, concurrency=8, prompt_tokens=8192, max_context=1024)
+    shared = np.array([0.0, 1024.0, 6000.0])
+    many = evaluate(plan.with_(SHARED, shared))
+    for place in range(3):
+        one = evaluate(plan.with_(SHARED, shared[place]))
+        for key in ("memory.kv_cache_bytes", "serving.max_concurrency", "serving.held_requests"):
+            assert many[key][place] == pytest.approx(one[key], rel=1e-12), key
+
+
 def test_arrays_of_shared_tokens_and_drafts_answer_as_each_alone():
     plan = serving("llama-3-8b", concurrency=200, prompt_tokens=3000)
     shared, drafts = np.array([0.0, 512.0, 2999.0]), np.array([0.0, 4.0, 2.0])
