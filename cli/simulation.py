@@ -68,6 +68,7 @@ def _positive(text: str) -> float:
 
 
 def _text(plan: Plan, found: Benchmark) -> Iterator[str]:
+    from ..core.serving import bounds
     from ..core.serving.goodput import tail_values
     from ..core.units import digits, format_quantity
 
@@ -78,7 +79,7 @@ def _text(plan: Plan, found: Benchmark) -> Iterator[str]:
     asked = f"of {found.clients} clients" if found.clients else f"at random, {digits(rate)} requests/s in all,"
     yield f"{plan.scenario.name}: {found.requests} requests {asked} to each engine"
     yield ""
-    tails, saturated = tail_values(plan) if rate > 0 else {}, rate > state.requests
+    tails, saturated = tail_values(plan) if rate > 0 else {}, bounds.saturated(rate, state.requests)
 
     def said(key: str) -> list[str]:
         """What the formulas say of a time, and of its longest hundredth."""

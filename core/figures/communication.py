@@ -36,9 +36,7 @@ def communication(report: Report, baseline: Report | None = None) -> Figure:
     """Bytes that one GPU sends in a step, row by row; the solid part of a bar is not hidden behind compute."""
     rows = _rows(report)
     if not rows:
-        return Figure(
-            "communication", "Nothing is sent", "", Axis(), Axis(), empty=_empty(report), scenario=report.scenario.name
-        )
+        return Figure.without("communication", "Nothing is sent", _empty(report), report.scenario.name)
     longest = max(row.sent for row in rows)
     unit, unit_name = _unit(longest)
     high = longest * 2.0

@@ -145,6 +145,11 @@ class Figure:
     empty: str = ""
     scenario: str = ""
 
+    @staticmethod
+    def without(name: str, title: str, reason: str, scenario: str = "") -> Figure:
+        """A chart with nothing to draw, and why."""
+        return Figure(name, title, "", Axis(), Axis(), empty=reason, scenario=scenario)
+
 
 #: Series colours, colour-blind safe, the same in every chart and in the report. (light, dark)
 SERIES = {

@@ -62,10 +62,10 @@ class _Row:
 def latency(report: Report, _baseline: Report | None = None) -> Figure:
     """Two bars of the same length, one for the first token and one for each further one, cut into their parts."""
     if not report.holds_a_request:
-        return Figure("latency", "No times", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
+        return Figure.without("latency", "No times", NO_ROOM, report.scenario.name)
     rows = list(_rows(report))
     if not rows:
-        return Figure("latency", "No times", "", Axis(), Axis(), empty=NO_END, scenario=report.scenario.name)
+        return Figure.without("latency", "No times", NO_END, report.scenario.name)
     return Figure(
         "latency",
         _title(rows),

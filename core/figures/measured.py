@@ -22,7 +22,7 @@ _SERIES = ("weights", "optimizer", "activations", "logits", "kv", "gradients", "
 _REST = "baseline"
 #: Half width of the band around a perfect prediction.
 _BAND = 0.10
-_NOTHING = Figure("measured", "Nothing to compare", "", Axis(), Axis(), empty="no row could be compared")
+_NOTHING = Figure.without("measured", "Nothing to compare", "no row could be compared")
 
 
 def measured(compared: Iterable[Compared]) -> Figure:

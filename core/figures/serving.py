@@ -40,9 +40,10 @@ def concurrency_sweep(scenario: Scenario) -> Scenario:
 def serving(report: Report, curve: Report, baseline: Report | None = None) -> Figure:
     """Tokens/s of a GPU against seconds a token, both logarithmic. `curve` is the report of `concurrency_sweep`."""
     if not report.holds_a_request:
-        return _empty(report, "No rates", NO_ROOM)
+        return Figure.without("serving", "No rates", NO_ROOM, report.scenario.name)
     if "serving.tpot_s" not in report or "serving.tpot_s" not in curve:
-        return _empty(report, "No time per token", "An answer of one token or none has no time per token.")
+        reason = "An answer of one token or none has no time per token."
+        return Figure.without("serving", "No time per token", reason, report.scenario.name)
     requests, tpot, rate = _curve(curve)
     capacity = float(report.get("serving.held_requests", requests[-1]))
     target = float(report.scenario.serving.tpot_target)
@@ -75,10 +76,6 @@ def serving(report: Report, curve: Report, baseline: Report | None = None) -> Fi
         rows=tuple((b, t, r, 1 / t) for b, t, r in zip(requests, tpot, rate, strict=True)),
         scenario=report.scenario.name,
     )
-
-
-def _empty(report: Report, title: str, reason: str) -> Figure:
-    return Figure("serving", title, "", Axis(), Axis(), empty=reason, scenario=report.scenario.name)
 
 
 def _curve(curve: Report) -> tuple[Curve, Curve, Curve]:

@@ -34,7 +34,7 @@ class _Gains:
 def speculation(report: Report, _baseline: Report | None = None) -> Figure:
     """Gain of the plan's draft tokens, of four where it has none, against sequences that an engine decodes together."""
     if not report.holds_a_request:
-        return Figure("speculation", "No tokens", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
+        return Figure.without("speculation", "No tokens", NO_ROOM, report.scenario.name)
     own = report.scenario.serving.speculative.draft_tokens
     drafts = own if own > 0 else _DRAFTS
     plan = plan_of(report.scenario, model_of(report.scenario))

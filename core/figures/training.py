@@ -73,7 +73,7 @@ def training_days(report: Report, curve: Report, baseline: Report | None = None)
     """Days against GPUs, both logarithmic. `curve` is the report of `gpus_sweep`."""
     if not report.progresses:
         empty = "Failures come faster than restarts: the training does not end."
-        return Figure("training", "No progress", "", Axis(), Axis(), empty=empty, scenario=report.scenario.name)
+        return Figure.without("training", "No progress", empty, report.scenario.name)
     line = _curve(curve)
     gpus, aim = line.gpus, _aim(report, line)
     marks = _marks(report, line, aim, baseline)

@@ -62,7 +62,7 @@ class _Whole:
 def waterfall(report: Report, baseline: Report | None = None) -> Figure:
     """The parts of the time of a step or a token, each where the one above ends; the whole last."""
     if not report.holds_a_request:
-        return Figure("waterfall", "No times", "", Axis(), Axis(), empty=NO_ROOM, scenario=report.scenario.name)
+        return Figure.without("waterfall", "No times", NO_ROOM, report.scenario.name)
     whole = _whole(report)
     before = _whole(baseline).parts if baseline and baseline.holds_a_request else ()
     total, rows = whole.total, (*whole.parts, _Part(whole.link, "in all", "whole", 0.0, whole.total))
