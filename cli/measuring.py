@@ -25,18 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bandwidth", metavar="RATE", help="memory bandwidth of the data sheet: 51.2 GB/s")
     parser.add_argument("--memory", metavar="SIZE", help="size of the memory, where the system does not tell: 64 GiB")
-    parser.add_argument("--power", metavar="WATTS", default="100 W", help="power of the machine at work (100 W)")
+    parser.add_argument("--power", metavar="WATTS", help="power of the machine at work; unless stated, an estimate")
 
 
 def run(options: argparse.Namespace) -> int:
     from ..core.errors import OutputError
     from ..core.files import write_whole
-    from ..core.measured.machine import beside_base, entry_text
+    from ..core.measured.machine import POWER, beside_base, entry_text
     from ..core.units import format_quantity
 
     power, memory, peak, bandwidth = (_stated(options, name) for name in _FIELDS)
     _check_base(options.base, peak or bandwidth or memory)
-    reached = _measured(memory, power or 0.0)
+    reached = _measured(memory, POWER if power is None else power)
     text = beside_base(reached, options.base) if options.base else entry_text(reached, peak, bandwidth)
     print(text, end="")
     best, streamed = format_quantity(reached.best, "FLOP/s"), format_quantity(reached.bandwidth, "bytes/s")

@@ -14,17 +14,15 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushB
 from ..core.errors import OutputError
 from ..core.figures.roofline import roofline
 from ..core.files import write_whole
-from ..core.measured.machine import Reached, entry_text
+from ..core.measured.machine import POWER, Reached, entry_text
 from ..core.measured.timing import BANDWIDTH, SECONDS, Progress, measuring
 from ..core.units import format_quantity
 from .chart_card import ChartCard, Choose, choose_file
 from .fonts import font, prose
 from .store import Store
-from .theme import Theme
+from .theme import Theme, dialog_style
 from .this_machine import ThisMachine, this_machine
 
-#: Power of a machine at work that does not tell, in watts.
-_POWER = 100.0
 #: Steps of the progress bar; as many words at most are sent from the thread.
 _STEPS = 200
 _FOLDER = "Accelerators (*.yaml)"
@@ -157,7 +155,7 @@ class Bench(QDialog):
             self._say("   ".join(words))
 
     def _take(self, found: Progress) -> None:
-        self.reached = self._machine.reached(found.rates, self._machine.memory or 0.0, _POWER)
+        self.reached = self._machine.reached(found.rates, self._machine.memory or 0.0, POWER)
         words = [_rate(name, rate) for name, rate in found.rates]
         self._say(f"Reached {' and '.join(words)}, knee at {format_quantity(self.reached.knee, 'FLOP/B')}.")
         self._draw()
@@ -201,15 +199,7 @@ class Bench(QDialog):
 
     def set_theme(self, theme: Theme) -> None:
         self.chart.set_theme(theme)
-        self.setStyleSheet(
-            f"QDialog {{ background: {theme.window}; }} QLabel {{ color: {theme.text}; }}"
-            f"QProgressBar {{ background: {theme.groove}; border: 0; border-radius: 4px; }}"
-            f"QProgressBar::chunk {{ background: {theme.accent}; border-radius: 4px; }}"
-            f"QPushButton {{ background: {theme.surface}; color: {theme.text}; border: 1px solid {theme.border};"
-            " border-radius: 5px; padding: 4px 12px; }"
-            f"QPushButton:hover, QPushButton:focus {{ border-color: {theme.accent}; }}"
-            f"QPushButton:disabled {{ color: {theme.muted}; }}"
-        )
+        self.setStyleSheet(dialog_style(theme))
 
     def _lay_out(self) -> None:
         progress, buttons, column = QHBoxLayout(), QHBoxLayout(), QVBoxLayout(self)

@@ -237,3 +237,17 @@ def page_style(theme: Theme) -> str:
     QTableView::item {{ padding: 0 8px; }}
     QAbstractScrollArea::corner {{ background: transparent; border: 0; }}
     """
+
+
+def dialog_style(theme: Theme) -> str:
+    """The look of a dialog of our own: its words, buttons and progress."""
+    return f"""
+    QDialog {{ background: {theme.window}; }}
+    QLabel {{ color: {theme.text}; }}
+    QProgressBar {{ background: {theme.groove}; border: 0; border-radius: 4px; }}
+    QProgressBar::chunk {{ background: {theme.accent}; border-radius: 4px; }}
+    QPushButton {{ background: {theme.surface}; color: {theme.text}; border: 1px solid {theme.border};
+        border-radius: 5px; padding: 4px 12px; }}
+    QPushButton:hover, QPushButton:focus {{ border-color: {theme.accent}; }}
+    QPushButton:disabled {{ color: {theme.muted}; }}
+    """

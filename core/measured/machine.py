@@ -13,6 +13,8 @@ _NOTE = (
     "Peaks and memory_bandwidth are as measured: set assumptions.e_gemm and assumptions.e_mem to 1, or write those of"
     " the data sheet in their place, and the roofline shows both roofs."
 )
+#: Watts of a machine at work where nothing tells them: an estimate of a workstation.
+POWER = 100.0
 
 
 @dataclass(frozen=True)
